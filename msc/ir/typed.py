@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TypeGuard, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, Signedness, TensorType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType, VectorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.utils.hints import isa
 
 from msc.ir.errors import DtypeConflict, ShapeConflict
 
@@ -69,14 +68,6 @@ def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
 def element_type(value: SSAValue | Attribute) -> Attribute:
     """The element type of a tensor or memref."""
     return shaped_type(value).get_element_type()
-
-
-def integer_type(value: SSAValue | Attribute) -> IntegerType[int, Signedness] | IndexType:
-    """The integer or index type of a scalar value, or the type itself."""
-    candidate = _type(value)
-    if isa(candidate, IntegerType[int, Signedness] | IndexType):
-        return candidate
-    raise DtypeConflict(f"expected an integer or an index, got {candidate}")
 
 
 def _type(value: SSAValue | Attribute) -> Attribute:

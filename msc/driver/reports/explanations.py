@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.hints import isa
 
-from msc.analysis.bytes import bytes_read, bytes_written
+from msc.analysis.bytes import bytes_read, bytes_written, traffic
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
@@ -96,7 +96,7 @@ def explain_model(
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == _COLLECT_AFTER:
             kernels = kernels_in(module)
-            found.extend(_explain(op, options, times, kernel) for op in kernels)
+            found.extend(_explain(op, times, kernel) for op in kernels)
 
     module = compile_model(model, options, after_step=collect).module
     times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, target_of(module).threads)
@@ -110,9 +110,7 @@ def explain_model(
     return tuple(chosen)
 
 
-def _explain(
-    kernel: KernelOp, options: CompileOptions, measured: MeasuredKernels, asked: str | None
-) -> KernelExplanation:
+def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None) -> KernelExplanation:
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     asked_for = target_of(kernel)
@@ -122,7 +120,7 @@ def _explain(
     on_host = not asked_for.accelerator
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
-    work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
+    work = KernelWork(flops(kernel), traffic(kernel))
     asked_by_name = asked in (function, kernel.label.data)
     others = _alternatives(cost, tree, asked_for.threads) if asked_by_name and on_host else ()
     return KernelExplanation(

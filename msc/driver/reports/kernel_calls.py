@@ -8,20 +8,24 @@ from itertools import islice
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.analysis.bytes import traffic
+from msc.analysis.flops import flops
 from msc.analysis.kernel_signature import calls_of
-from msc.analysis.kernels import KernelSummary, kernel_summaries
+from msc.analysis.kernels import kernels_in
+from msc.analysis.repetition import times_run
 from msc.driver.compile import Step, compile_model
 from msc.driver.models.entry import entry_function
 from msc.driver.options import CompileOptions
+from msc.driver.reports.kernel_rates import KernelWork
 
 
-def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelSummary]]:
-    """The kernels of each call, in order."""
-    found: list[KernelSummary] = []
+def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelWork]]:
+    """The work of the kernels of each call, in order."""
+    found: list[KernelWork] = []
 
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == "convert-gk-to-loop":
-            found.extend(kernel_summaries(module))
+            found.extend(KernelWork(flops(k), traffic(k), times_run(k)) for k in kernels_in(module))
 
     module = compile_model(model, options, after_step=collect).module
     counts = {op.sym_name.data: calls_of(op) for op in module.ops if isinstance(op, func.FuncOp)}

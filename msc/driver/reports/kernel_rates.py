@@ -75,10 +75,7 @@ def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
     if not stage_of_model(model, options.backend.table, options.start).holds_tensors:
         return ()
 
-    return tuple(
-        _together([KernelWork(s.flops, s.bytes_read + s.bytes_written, s.runs) for s in kernels])
-        for kernels in kernels_by_call(model, options)
-    )
+    return tuple(map(_together, kernels_by_call(model, options)))
 
 
 def _together(works: Sequence[KernelWork]) -> KernelWork:

@@ -6,7 +6,6 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from msc.dialects.davinci import BufferType, DavinciKernelOp
@@ -41,11 +40,6 @@ def parse_kernels(text: str, name: str, target: str | None = None) -> list[Davin
         advice = "a kernel is davinci.kernel @name vector 1 (%x: !davinci.buffer<gm, f16, 64>) { ... }"
         raise MscError(Diagnostic("MSC1020", f"'{name}' holds no davinci.kernel", help=advice))
     return kernels
-
-
-def kernel_module(kernel: DavinciKernelOp) -> ModuleOp:
-    """A module of one kernel."""
-    return ModuleOp([kernel])
 
 
 def kernel_text(kernel: DavinciKernelOp) -> str:

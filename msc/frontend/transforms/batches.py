@@ -229,7 +229,7 @@ class JacobianCall:
         with recording() as record:
             call = recorded(record, self.function, given, kwargs, self.positions)
             value, aux = (call.result[0], call.result[1:]) if self.has_aux else (call.result, ())
-            outputs = differentiable_outputs(record, value)
+            outputs = differentiable_outputs(value)
             template, _ = taken_apart(value)
             jacobians = [self._of_output(record, call, output) for output in outputs]
             found = fill(template, jacobians) if len(jacobians) != 1 else jacobians[0]

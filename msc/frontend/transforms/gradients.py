@@ -116,7 +116,7 @@ def _standing(result: Any, weights: Sequence[Parameter], values: Sequence[Tensor
     return fill(template, [stand_ins.get(id(leaf), leaf) for leaf in leaves])
 
 
-def differentiable_outputs(record: Recording, value: Any) -> list[Tensor]:
+def differentiable_outputs(value: Any) -> list[Tensor]:
     """The tensors of floats in a result. Raises MSC0856 where there is no tensor."""
     _, leaves = taken_apart(value)
     if not leaves:
@@ -173,7 +173,7 @@ class GradientCall:
             if not isinstance(result, tuple) or len(result) < 2:
                 raise ApiTypeError("MSC0856", "with has_aux a function gives its value and something else: a tuple")
             value, aux = result[0], result[1:]
-        outputs = differentiable_outputs(record, value)
+        outputs = differentiable_outputs(value)
         seeds = list(map(ones_like, outputs)) if sens is None else self._given_seeds(sens, outputs)
         template, leaves = taken_apart(call.arguments)
         found = call.gradients(outputs, seeds, [*leaves, *call.weights])

@@ -1,5 +1,5 @@
 import pytest
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, TensorType, f32, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType, f32, i32
 
 from msc.ir import typed
 from msc.ir.errors import DtypeConflict, ShapeConflict
@@ -13,14 +13,11 @@ def test_narrowing() -> None:
     assert typed.shape(BUFFER) == (4,)
     assert typed.static_shape(TENSOR) == (2, 3)
     assert typed.element_type(TENSOR) == f32
-    assert typed.integer_type(IndexType()) == IndexType()
 
 
 def test_other_kinds_are_errors() -> None:
     for narrow, value in ((typed.tensor_type, BUFFER), (typed.memref_type, TENSOR), (typed.shape, f32)):
         with pytest.raises(DtypeConflict):
             narrow(value)
-    with pytest.raises(DtypeConflict):
-        typed.integer_type(f32)
     with pytest.raises(ShapeConflict):
         typed.static_shape(TensorType(f32, [DYNAMIC_INDEX]))

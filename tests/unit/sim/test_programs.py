@@ -5,11 +5,11 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir.affine import AffineExpr
 
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import CrossCoreSyncOp, WaitFlagDevOp
-from msc.driver.simulation.kernels import kernel_module
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.dealt_tiles import Deal, cores_of
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
@@ -34,7 +34,7 @@ def operands(shape: MatmulShape, dtype: Any = np.float16) -> tuple[NDArray[Any],
 
 def product(shape: MatmulShape, wishes: MatmulWishes, dtype: Any = np.float16, out: Any = np.float16) -> None:
     kernel = matmul_kernel(shape, matmul_schedule(shape, B1, wishes), B1)
-    verify_module(kernel_module(kernel))
+    verify_module(ModuleOp([kernel]))
     a, b = operands(shape, dtype)
     c: NDArray[Any] = np.zeros((shape.m, shape.n), out)
     stored = [fractals(each, shape.c0) for each in (a, b)] if shape.fractal else [a, b]
@@ -124,7 +124,7 @@ def test_fused_matmul(m: int, n: int, k: int, machine: DavinciTarget, via: str) 
     shape = MatmulShape(m, n, k, transpose_b=True)
     schedule = matmul_schedule(shape, machine, MatmulWishes(cores=2, base=(64, 64, 32)))
     kernel = fused_matmul_kernel(shape, schedule, machine, "relu", via)
-    verify_module(kernel_module(kernel))
+    verify_module(ModuleOp([kernel]))
     a, b = operands(shape)
     c = np.zeros((m, n), np.float16)
     simulate_kernel(kernel, CHECKED, [a, b, c], [2])

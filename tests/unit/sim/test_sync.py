@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp, FlagOp, PipeBarrierOp
 from msc.dialects.loop import ForOp
-from msc.driver.simulation.kernels import kernel_module, kernel_text, parse_kernels, read_kernels
+from msc.driver.simulation.kernels import kernel_text, parse_kernels, read_kernels
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.insert_sync import InsertSync
 from msc.lowering.ascend.matmul import matmul_kernel
@@ -41,7 +41,7 @@ def without_order(kernel: DavinciKernelOp) -> DavinciKernelOp:
 def ordered(kernel: DavinciKernelOp) -> DavinciKernelOp:
     without_order(kernel)
     parent = kernel.parent_op()
-    module = parent if isinstance(parent, ModuleOp) else kernel_module(kernel)
+    module = parent if isinstance(parent, ModuleOp) else ModuleOp([kernel])
     with pytest.raises(MscError):
         check_kernel(kernel)
     InsertSync().apply(Context(), module)

@@ -71,7 +71,7 @@ def _nest(model: KernelModel, plan: CopyPlan, names: Names) -> Block:
     cuts = plan.cuts or [(d, 1) for d in range(len(extents))][-1:]
     arrays = array_names(model.arrays)
     held = [array for array in (plan.tile.box.source, plan.tile.box.target) if array is not None]
-    points = Block((_points(model, plan, names),), tuple(Place(arrays[array], "ub") for array in held))
+    points = Block((_points(plan, names),), tuple(Place(arrays[array], "ub") for array in held))
     if not cuts:
         return points
     *around, (last, size) = cuts
@@ -91,7 +91,7 @@ def _last(plan: CopyPlan, name: str, size: int, extent: int, points: Block) -> B
     return Block((Loop(name, inner, min(extent, plan.group * size), "parallel"),)) if plan.shared else inner
 
 
-def _points(model: KernelModel, plan: CopyPlan, names: Names) -> Node:
+def _points(plan: CopyPlan, names: Names) -> Node:
     """The loops over the elements of a tile, around the statement."""
     number = plan.tile.box.statement
     outside = {dimension for dimension, tile in plan.cuts if tile is None}
