@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Self
 
 from msc.support.forked import Lines, begun
@@ -24,9 +23,7 @@ class BackgroundChecks:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         with self._processes:
             if error is not None and not isinstance(error, Exception):
                 return

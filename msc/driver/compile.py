@@ -8,7 +8,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -337,9 +336,7 @@ class _ReproducingCode:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and is_internal(error):
             self.compilation.check()
             backend = self.compilation.options.backend

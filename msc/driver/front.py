@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, TextIO
 
 import click
@@ -51,9 +50,7 @@ class Reports:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is None or isinstance(error, SystemExit):
             return
         status = self._report(error)

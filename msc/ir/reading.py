@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from xdsl.context import Context
@@ -61,9 +60,7 @@ class _Faults:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, MscError):
             raise MscError(self._diagnose(error)) from error
 

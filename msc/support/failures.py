@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from types import TracebackType
 from typing import Self
 
 from msc.support.diagnostics import Diagnostic, MscError
@@ -58,9 +57,7 @@ class Door:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, MscError):
             raise MscError(diagnosed(error)) from error
         if error is not None and not is_internal(error) and not os.environ.get("MSC_TRACEBACK"):

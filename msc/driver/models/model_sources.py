@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, cast
 from weakref import finalize
 
@@ -40,9 +39,7 @@ class ModelFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Errors name the model in memory by a name that says something."""
         if self.in_memory and type(error) is MscError:
             raise MscError(*map(self.renamed, error.diagnostics)) from error

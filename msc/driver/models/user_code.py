@@ -23,9 +23,7 @@ class UserCode:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is None or isinstance(error, MscError | KeyboardInterrupt):
             return
         reason = str(error).partition("\n")[0][:200]

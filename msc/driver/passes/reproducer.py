@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from xdsl.context import Context
@@ -52,9 +51,7 @@ class Reproducing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and is_internal(error):
             raise with_reproducer(error, self._text, ".mir", "msc opt {}") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from xdsl.utils.exceptions import VerifyException
@@ -25,9 +24,7 @@ class Faults:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, VerifyException):
             message = f"{self._label}: {error}"
             raise MscError(Diagnostic(code_of(error), message, self._place, help=help_of(error))) from error
