@@ -19,24 +19,10 @@ from msc.support.temporary import make_temporary, remove_temporary
 
 def text_library(texts: Mapping[str, str], flags: Sequence[str], libraries: Sequence[str] = ()) -> SharedLibrary:
     """The library of the C files among `texts`, from the cache or built. Raises MSC0502, MSC0503, MSC0021."""
-    compiler, store = find_toolchain(), open_cache()
-    parts = [part for name in sorted(texts) for part in (name, texts[name])]
-    key = digest([*parts, *compiler.command, compiler.version, *flags, *libraries])
-    found = store.get(key) if store is not None else None
-    if found is not None:
-        return SharedLibrary(os.open(found, os.O_RDONLY))
     folder = make_temporary("build")
     try:
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        sources = [name for name in texts if name.endswith(".c")]
-        command = (*flags, *LINK_FLAGS, "-fPIC", "-shared", "-o", "result", *sources, *libraries)
-        result = compiler.run(command, folder)
-        if result.returncode != 0:
-            raise _failed(compiler.version, result.stderr, folder.name)
-        if store is not None:
-            store.put(key, folder / "result")
-        return SharedLibrary(os.open(folder / "result", os.O_RDONLY))
+        options = (*flags, *LINK_FLAGS, "-fPIC", "-shared")
+        return SharedLibrary(os.open(_built(texts, options, libraries, folder, find_toolchain()), os.O_RDONLY))
     except (OSError, subprocess.TimeoutExpired) as error:
         message = f"the C compiler's files cannot be written or built: {error}"
         raise MscError(Diagnostic("MSC0021", message, help="TMPDIR=FOLDER names a folder with room")) from error
@@ -46,24 +32,31 @@ def text_library(texts: Mapping[str, str], flags: Sequence[str], libraries: Sequ
 
 def text_object(code: LinkedCode, folder: Path, compiler: Toolchain) -> Path:
     """One object of the C files of `code`, from the cache or built into `folder`. Raises MSC0503, OSError."""
+    place = folder / "linked"
+    place.mkdir()
+    options = (*code.flags, "-fPIC", "-fvisibility=hidden", "-r", "-nostdlib")
+    return _built(code.texts, options, (), place, compiler)
+
+
+def _built(
+    texts: Mapping[str, str], options: Sequence[str], libraries: Sequence[str], folder: Path, compiler: Toolchain
+) -> Path:
+    """What the C compiler makes of texts: from the cache, or in `folder` and put into the cache."""
     store = open_cache()
-    parts = [part for name in sorted(code.texts) for part in (name, code.texts[name])]
-    key = digest(["object", *parts, *compiler.command, compiler.version, *code.flags])
+    parts = [part for name in sorted(texts) for part in (name, texts[name])]
+    key = digest([*parts, *compiler.command, compiler.version, *options, *libraries])
     found = store.get(key) if store is not None else None
     if found is not None:
         return found
-    place = folder / "linked"
-    place.mkdir()
-    for name, text in code.texts.items():
-        (place / name).write_text(text, encoding="utf-8")
-    sources = [name for name in code.texts if name.endswith(".c")]
-    command = (*code.flags, "-fPIC", "-fvisibility=hidden", "-r", "-nostdlib", "-o", "linked.o", *sources)
-    result = compiler.run(command, place)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    sources = [name for name in texts if name.endswith(".c")]
+    result = compiler.run((*options, "-o", "result", *sources, *libraries), folder)
     if result.returncode != 0:
-        raise _failed(compiler.version, result.stderr, place.name)
+        raise _failed(compiler.version, result.stderr, folder.name)
     if store is not None:
-        store.put(key, place / "linked.o")
-    return place / "linked.o"
+        store.put(key, folder / "result")
+    return folder / "result"
 
 
 def _failed(version: str, text: str, name: str) -> MscError:

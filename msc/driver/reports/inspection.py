@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -120,23 +120,15 @@ def _of_model(path: str, options: CompileOptions) -> Report:
             costs.update(kernels=len(kernels), flops=_total(flops, kernels), traffic=_total(traffic, kernels))
 
     signature = generate_c(compile_model(path, options, after_step=collect)).signature
-    return Report(
+    return replace(
+        _of_signature(signature),
         kind=f"model at stage '{model.stage.name}'",
-        inputs=_tensors(signature.inputs, signature.sizes),
-        outputs=_tensors(signature.results, signature.sizes),
-        sizes={size.name: (size.low, size.high) for size in signature.sizes},
         parameters={name: str(op.type) for name, op in parameters.items()},
         parameter_bytes=sum(map(_parameter_bytes, parameters.values())),
         operations=operations,
         kernels=costs.get("kernels"),
         flops=costs.get("flops"),
         traffic_bytes=costs.get("traffic"),
-        workspace_bytes=signature.workspace_bytes,
-        stack_bytes=signature.stack_bytes,
-        weights_bytes=signature.weights_bytes,
-        target=signature.target,
-        threads=signature.threads,
-        functions=_functions(signature),
     )
 
 
