@@ -14,7 +14,7 @@ from msc.driver.artifacts.libraries import library_of
 from msc.driver.artifacts.model_on_call import made_for
 from msc.driver.models.model_inputs import Value, choose_inputs
 from msc.driver.options import CompileOptions
-from msc.driver.reports.kernel_rates import KernelRate, KernelTime, kernel_work, rate_json, rates
+from msc.driver.reports.kernel_rates import KernelRate, KernelTime, rate_json, rates
 from msc.runtime.machine import Roofline, measured_machine
 from msc.runtime.timing import MOST_CALLS, Timing, measure, summary
 from msc.support.diagnostics import Diagnostic, MscError
@@ -76,6 +76,8 @@ def benchmark(
     if not by_kernel:
         return Measurement(timing, first.median)
     kernels, machine = kernel_times(model, options, workload, use_cache=use_cache), _machine(options.team)
+    from msc.driver.reports.kernel_calls import kernel_work
+
     achieved = rates(kernels, kernel_work(model, options), machine)
     return Measurement(timing, first.median, kernels, achieved, machine)
 

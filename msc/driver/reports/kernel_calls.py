@@ -15,6 +15,7 @@ from msc.analysis.kernels import kernels_in
 from msc.analysis.repetition import times_run
 from msc.driver.compile import Step, compile_model
 from msc.driver.models.entry import entry_function
+from msc.driver.models.reading_models import stage_of_model
 from msc.driver.options import CompileOptions
 from msc.driver.reports.kernel_rates import KernelWork
 
@@ -32,3 +33,22 @@ def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[Ke
     kernels = iter(found)
     calls = (op.callee.string_value() for op in entry_function(module).walk() if isinstance(op, func.CallOp))
     return [list(islice(kernels, counts[name])) for name in calls]
+
+
+def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
+    """The work of every call of a kernel's function in order; none for a model past the stage of kernels.
+
+    A function that was made of a loop does the work of all runs of the kernels in it.
+    """
+    if model.endswith(".so") or not stage_of_model(model, options.backend.table, options.start).holds_tensors:
+        return ()
+    return tuple(map(_together, kernels_by_call(model, options)))
+
+
+def _together(works: Sequence[KernelWork]) -> KernelWork:
+    """One kernel's work, or all runs of several as one."""
+    if len(works) == 1:
+        return works[0]
+    runs = None if any(work.runs is None for work in works) else 1
+    total, nbytes = sum(w.flops * (w.runs or 0) for w in works), sum(w.bytes * (w.runs or 0) for w in works)
+    return KernelWork(total, nbytes, runs)

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import cast
 
-from msc.driver.options import CompileOptions
 from msc.runtime.machine import Roofline, machine_from_json
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
@@ -60,31 +59,6 @@ class KernelRate:
         peak = None if machine is None else flops / machine.flops_per_second
         bandwidth = None if machine is None else nbytes / machine.bandwidth(work.bytes)
         return KernelRate(work.flops, work.bytes, flops * 1e-9, nbytes * 1e-9, peak, bandwidth)
-
-
-def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
-    """The work of every call of a kernel's function in order; none for a model past the stage of kernels.
-
-    A function that was made of a loop does the work of all runs of the kernels in it.
-    """
-    if model.endswith(".so"):
-        return ()
-    from msc.driver.models.reading_models import stage_of_model
-    from msc.driver.reports.kernel_calls import kernels_by_call
-
-    if not stage_of_model(model, options.backend.table, options.start).holds_tensors:
-        return ()
-
-    return tuple(map(_together, kernels_by_call(model, options)))
-
-
-def _together(works: Sequence[KernelWork]) -> KernelWork:
-    """One kernel's work, or all runs of several as one."""
-    if len(works) == 1:
-        return works[0]
-    runs = None if any(work.runs is None for work in works) else 1
-    flops, nbytes = sum(w.flops * (w.runs or 0) for w in works), sum(w.bytes * (w.runs or 0) for w in works)
-    return KernelWork(flops, nbytes, runs)
 
 
 def rates(

@@ -7,8 +7,8 @@ from pathlib import Path
 import onnx
 
 from msc.driver.options import CompileOptions
-from msc.driver.reports.kernel_calls import kernels_by_call
-from msc.driver.reports.kernel_rates import KernelWork, kernel_work
+from msc.driver.reports.kernel_calls import kernel_work, kernels_by_call
+from msc.driver.reports.kernel_rates import KernelWork
 
 LOOP = """
 func.func @main(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
