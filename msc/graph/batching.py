@@ -17,7 +17,7 @@ from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
 from msc.dialects.ms.generic import ComputeOp, statements_text
-from msc.dialects.ms.movement import SliceOp, StackOp
+from msc.dialects.ms.movement import BroadcastToOp, SliceOp, StackOp
 from msc.dialects.ms.shapes import shape_of
 from msc.graph.emitter import CompositeEmitter, Emitter
 from msc.graph.expand.expanders import expander_of
@@ -63,12 +63,13 @@ class Batching:
             writer = CompositeEmitter(op)
             value = expand(op, writer)
             self._run_expansion(writer.finished(value))
-            if value in self.values:
-                self._set(op, [self.values[value]])
-            else:  # no example decides it, as the order of the first none
-                op.results[0].replace_all_uses_with(value)
+            self._set(op, [self.values[value] if value in self.values else self._repeated(value)])
         else:
             self._set(op, self._one_by_one(op))
+
+    def _repeated(self, value: SSAValue) -> SSAValue:
+        """The batch of what no example decides, as the order of the first none."""
+        return self._emit(BroadcastToOp, value, shape=[self._size, *self._emit.shape(value)])
 
     def _barrier(self, op: BarrierOp) -> None:
         """That of the batch; one for what no example changes cannot wait for a batch, which is made behind it."""
