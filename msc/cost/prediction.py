@@ -34,14 +34,16 @@ from msc.targets.machine import CodeCosts, Level, Machine
 class Prediction:
     """Cycles of one call by resource: instructions, what scratchpads take, and what each level behind L1 gives.
 
-    `levels` are by name, memory last. In the cycles of `stalls` instructions wait for lines that nothing fetches ahead.
-    `members` are the same of each member of a kernel that has several.
+    `levels` are by name, memory last. In the cycles of `stalls` instructions wait for lines that nothing fetches ahead,
+    in those of `stores` each store for the one before it. `members` are the same of each member of a kernel that has
+    several.
     """
 
     instruction_cycles: float
     levels: tuple[tuple[str, float], ...]
     code: CodeCosts
     stalls: float = 0.0
+    stores: float = 0.0
     members: tuple[Prediction, ...] = ()
 
     @property
@@ -59,7 +61,7 @@ class Prediction:
         if self.members:
             return sum(member.cycles for member in self.members)
         *caches, memory = (cycles for _, cycles in self.levels)
-        parts, exposed = (self.instruction_cycles + self.stalls, *caches), self.code.exposed
+        parts, exposed = (self.instruction_cycles + self.stalls, self.stores, *caches), self.code.exposed
         near = (1 - exposed) * max(parts) + exposed * sum(parts)
         return max(near, memory) + self.code.exposed_memory * min(near, memory)
 
@@ -154,7 +156,8 @@ class KernelCost:
         given = list(zip(self.target.levels[1:], moved, strict=True))
         levels = (*pads, *((level.name, self._given(level, found) * share) for level, found in given))
         stalls = sum(self._stalls(level, found) for level, found in given) * share
-        return Prediction(instructions, levels, self.target.code, stalls)
+        stores = sum(level.latency * found.lost_stores for level, found in given) * self.target.code.lost_stores * share
+        return Prediction(instructions, levels, self.target.code, stalls, stores)
 
     def fastest(
         self, trees: Sequence[Tree], most: float = inf, margins: Sequence[float] | None = None
@@ -188,9 +191,7 @@ class KernelCost:
         """
         hidden = self.target.levels[1].latency
         far = found.jumping * max(0.0, level.latency - hidden)
-        code, misses = self.target.code, self.target.ports.misses
-        stores = found.lost_stores * level.latency * code.lost_stores
-        return (far + found.lost * level.latency * code.lost) / misses + stores
+        return (far + found.lost * level.latency * self.target.code.lost) / self.target.ports.misses
 
     def _statement(
         self,

@@ -41,7 +41,7 @@ from msc.schedule.tiles.register_tiles import (
     with_tail_along,
 )
 from msc.schedule.tiles.tile_choice import Option, TileChoice
-from msc.schedule.tiles.tile_order import in_order
+from msc.schedule.tiles.tile_order import tile_orders
 from msc.schedule.tiles.tiling import RegisterTile, TileSearch
 from msc.support.wording import counted
 from msc.targets.machine import Machine
@@ -316,28 +316,28 @@ class _Search:
         return tree, tiles
 
     def _with_register_tile(
-        self,
-        heaviest: int,
-        columns: Axis,
-        others: Sequence[Axis],
-        inner: dict[int, str],
-        tile: RegisterTile,
+        self, heaviest: int, columns: Axis, others: Sequence[Axis], inner: Mapping[int, str], tile: RegisterTile
     ) -> tuple[Tree, list[str]]:
+        """The band in a register tile, in the order that is predicted to be fastest, with the reasons."""
         counts = dict(tile.rows)
-        rows = [axis for axis in others if axis.dims[heaviest] in counts]
-        sizes = {axis.name: counts[axis.dims[heaviest]] for axis in rows}
+        sizes = {axis.name: counts[axis.dims[heaviest]] for axis in others if axis.dims[heaviest] in counts}
         name = " x ".join(f"{row} {size}" for row, size in sizes.items()) or "none 1"
-        cycles = counted(round(tile.cycles), "cycle")
-        reasons = [f"register tile {name} x {columns.name} {tile.width}: {cycles} a step"]
-        order = in_order(self.cost.model, heaviest, columns, others, sizes, self.cost.target)
+        reasons = [f"register tile {name} x {columns.name} {tile.width}: {counted(round(tile.cycles), 'cycle')} a step"]
+        along = (inner.get(tile.along) or next(iter(sizes))) if tile.tail else None
+        orders = tile_orders(self.cost.model, heaviest, columns, others, sizes, self.cost.target)
+        trees = [self._in_tiles(order, columns, tile, sizes, along) for order in orders]
+        reasons += [_tail_reason(columns, tile.tail, along)] if along else []
+        found = self.cost.fastest(trees) if len(trees) > 1 else None
+        return with_best_order(self.cost, trees[found[0] if found else 0], self.names, reasons), reasons
+
+    def _in_tiles(
+        self, order: Sequence[Axis], columns: Axis, tile: RegisterTile, sizes: Mapping[str, int], along: str | None
+    ) -> Tree:
+        """The band in an order, in a register tile; the tail of the columns runs `along` another axis."""
         tree = self._with_columns(order, columns, tile.width)
         for row, size in sizes.items():
             tree = retiled(self.cost.model, tree, row, size, "unroll")
-        if tile.tail:
-            along = inner.get(tile.along) or rows[0].name
-            tree = with_tail_along(tree, columns.name, tile.tail, along)
-            reasons.append(_tail_reason(columns, tile.tail, along))
-        return with_best_order(self.cost, tree, self.names, reasons), reasons
+        return with_tail_along(tree, columns.name, tile.tail, along) if along else tree
 
     def _with_columns(self, order: Sequence[Axis], columns: Axis, width: int) -> Tree:
         """The band in an order, with vectors along the columns in tiles of a width."""
