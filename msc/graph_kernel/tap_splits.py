@@ -17,7 +17,7 @@ from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.convolution import with_bias
 from msc.graph.graph_loops import put_in_place
 
-SAVED = 8
+SAVED = 6
 """One in so many products along an axis must have padding as a factor: a bound of the search, of no machine."""
 
 MOST = 27
