@@ -14,6 +14,11 @@ from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 from msc.schedule.sums.partial_sums import long_sums
 
+MOST = 10
+"""How many statements a chain may have: a bound of the search. A concatenation of many images has one for each. It takes
+long to choose and to prove the loops of what it is merged with.
+"""
+
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""
 
@@ -37,14 +42,17 @@ class _Link:
 def chains_from(first: KernelOp) -> Iterator[Chain]:
     """The chains that begin with a kernel, along each axis of its result as far as one loop runs through.
 
-    The first kernel may reduce, but no long sum: where its blocks end would decide how it rounds. Those behind it
-    reduce nothing, and read no element at an index that is data: each block might read any of them.
+    They have no more statements than `MOST`. The first kernel may reduce, but no long sum: where its blocks end would
+    decide how it rounds. Those behind it reduce nothing, and read no element at an index that is data: each block might
+    read any of them.
     """
     if first.parent is None or first.materialized or reader_of(first) is None or long_sums(kernel_model(first)):
         return
     for axis in range(len(static_shape(first.results[0]))):
         links = _links(first, axis)
         for count in range(2, len(links) + 1):
+            if sum(len(kernel_model(link.kernel).statements) for link in links[:count]) > MOST:
+                break
             axes = [link.axis for link in links[: count - 1] if link.axis is not None]
             yield Chain(tuple(link.kernel for link in links[:count]), tuple(axes))
 
