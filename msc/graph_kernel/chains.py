@@ -15,8 +15,8 @@ from msc.poly.remembered import remembered
 from msc.schedule.sums.partial_sums import long_sums
 
 MOST = 10
-"""How many statements a chain may have: a bound of the search. A concatenation of many images has one for each. It takes
-long to choose and to prove the loops of what it is merged with.
+"""How many inputs the kernels of a chain may have: a bound of the search. A concatenation of many images has a
+statement for each, and it takes long to choose and to prove the loops of what it is merged with.
 """
 
 _Loop: TypeAlias = Mapping[int, int]
@@ -42,7 +42,7 @@ class _Link:
 def chains_from(first: KernelOp) -> Iterator[Chain]:
     """The chains that begin with a kernel, along each axis of its result as far as one loop runs through.
 
-    They have no more statements than `MOST`. The first kernel may reduce, but no long sum: where its blocks end would
+    They have no more inputs than `MOST`. The first kernel may reduce, but no long sum: where its blocks end would
     decide how it rounds. Those behind it reduce nothing, and read no element at an index that is data: each block might
     read any of them.
     """
@@ -51,7 +51,7 @@ def chains_from(first: KernelOp) -> Iterator[Chain]:
     for axis in range(len(static_shape(first.results[0]))):
         links = _links(first, axis)
         for count in range(2, len(links) + 1):
-            if sum(len(kernel_model(link.kernel).statements) for link in links[:count]) > MOST:
+            if sum(len(link.kernel.inputs) for link in links[:count]) > MOST:
                 break
             axes = [link.axis for link in links[: count - 1] if link.axis is not None]
             yield Chain(tuple(link.kernel for link in links[:count]), tuple(axes))
