@@ -31,11 +31,15 @@ def number_of(emit: Emitter, place: SSAValue) -> SSAValue:
     return emit.insert(tensor.FromElementsOp(wide.result, result_type=tensor_type("i64", ()))).results[0]
 
 
+def empty(emit: Emitter, shape: Sequence[int], dtype: str) -> SSAValue:
+    """A tensor that a loop fills."""
+    return emit.insert(tensor.EmptyOp([], tensor_type(dtype, shape))).tensor
+
+
 def stacked(emit: Emitter, shape: Sequence[int], dtype: str, body: Body) -> SSAValue:
     """What a loop makes entry by entry."""
-    empty = tensor.EmptyOp([], tensor_type(dtype, shape))
-    emit.ops.append(empty)
-    return loop_over(emit, (index(emit, 0), index(emit, shape[0])), [empty.tensor], body)[0]
+    start = empty(emit, shape, dtype)
+    return loop_over(emit, (index(emit, 0), index(emit, shape[0])), [start], body)[0]
 
 
 def loop_over(

@@ -22,7 +22,6 @@ from msc.graph_kernel.kernel_results import add_reason
 from msc.graph_kernel.merged_kernels import merge
 from msc.ir.contracts import Contract
 from msc.schedule.kernel_cycles import KernelCycles
-from msc.schedule.known_loops import KnownLoops
 from msc.support.forked import Lines, results
 
 GAIN = 0.9
@@ -57,10 +56,9 @@ class ComputeAtConsumers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         merge_asked(op)
-        target = target_of(op)
-        if has_open_sizes(op) or target.threads != 1:
+        if has_open_sizes(op) or target_of(op).threads != 1:
             return
-        cycles = KernelCycles(target, KnownLoops.taken(op, target.machine, target.threads))
+        cycles = KernelCycles.on_one_thread(op)
         between = constant_bytes(value for kernel in kernels_in(op) for value in kernel.inputs)
         _expect(op, cycles, between)
         merge_faster(op, cycles, between)

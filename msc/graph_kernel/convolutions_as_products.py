@@ -14,7 +14,6 @@ from xdsl.passes import ModulePass
 from msc.analysis.constancy import Constancy
 from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
 from msc.dialects.element_types import element_type
-from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.convolution import ConvolutionOp, WeightedWindowOp
 from msc.dialects.ms.generic import ComputeOp, statements_text
 from msc.dialects.ms.linear import MatmulOp
@@ -22,6 +21,7 @@ from msc.dialects.ms.movement import SliceOp, TransposeOp, copy_statement
 from msc.dialects.ms.transposed_convolution import TransposedConvolutionOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
+from msc.graph.expand.expanders.convolution import with_bias
 from msc.graph.graph_loops import put_in_place
 from msc.ir.contracts import Contract
 from msc.poly.adjoint import summed
@@ -57,7 +57,7 @@ class ConvolutionsAsProducts(ModulePass):
             if _is_plain(found) and _pays(found) and not constancy.of(found.weight):
                 emit = Emitter(found)
                 y = _product(found, emit) if isinstance(found, ConvolutionOp) else _transposed_product(found, emit)
-                put_in_place(emit, _with_bias(found, y, emit), "convolution")
+                put_in_place(emit, with_bias(y, found.bias, found.SPATIAL + 2, emit), "convolution")
 
 
 def _is_plain(op: WeightedWindowOp) -> bool:
@@ -119,7 +119,3 @@ def _overlap(op: TransposedConvolutionOp, box: Sequence[int]) -> Statement:
 def _computed(emit: Emitter, x: SSAValue, shape: Sequence[int], statements: Sequence[Statement]) -> SSAValue:
     text = statements_text(statements)
     return emit(ComputeOp, x, shape=list(shape), dtype=element_type("f32"), statements=text)
-
-
-def _with_bias(op: WeightedWindowOp, y: SSAValue, emit: Emitter) -> SSAValue:
-    return y if op.bias is None else emit(AddOp, y, emit.along_channels(op.bias, op.SPATIAL + 2))

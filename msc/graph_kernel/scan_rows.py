@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -19,11 +18,10 @@ from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
 from msc.dialects.ms.reductions import CumsumOp
-from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
-from msc.graph.graph_loops import index, loop_over, put_in_place, stacked
+from msc.graph.graph_loops import empty, index, loop_over, put_in_place, stacked
 from msc.ir.contracts import Contract
 
 
@@ -89,12 +87,11 @@ def _rows(x: SSAValue, zero: SSAValue, emit: Emitter) -> SSAValue:
     """The sums of the rows up to each one, without itself if the operation says so."""
     assert isinstance(emit.op, CumsumOp)
     exclusive, shape = emit.op.flag("exclusive"), emit.shape(x)
-    empty = tensor.EmptyOp([], tensor_type(emit.dtype(x), shape))
-    emit.ops.append(empty)
+    start = [empty(emit, shape, emit.dtype(x)), zero]
 
     def step(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
         sums, so_far = carried
         through = inner(AddOp, so_far, inner(ExtractSliceOp, x, number))
         return [inner(InsertSliceOp, sums, number, so_far if exclusive else through), through]
 
-    return loop_over(emit, (index(emit, 0), index(emit, shape[0])), [empty.tensor, zero], step)[0]
+    return loop_over(emit, (index(emit, 0), index(emit, shape[0])), start, step)[0]

@@ -23,7 +23,7 @@ from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.compute_at_consumers import merge_asked
 from msc.graph_kernel.forms import LAYOUTS, module_of
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
-from msc.graph_kernel.tap_splits import split_up, splits_of
+from msc.graph_kernel.tap_splits import Split, split_up, splits_of
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.ir.contracts import Contract
 from msc.ir.typed import tensor_type
@@ -84,17 +84,17 @@ class _Choice:
     def of(self, convolution: ConvolutionOp) -> list[str]:
         """The number of the split with the fewest cycles, if it gains enough."""
         best, most = list[str](), GAIN * self._cycles(convolution, None)
-        for number in range(len(splits_of(convolution))):
-            cycles = self._cycles(convolution, number, most)
+        for number, split in enumerate(splits_of(convolution)):
+            cycles = self._cycles(convolution, split, most)
             if cycles < most:
                 best, most = [str(number)], cycles
         return best
 
-    def _cycles(self, like: ConvolutionOp, number: int | None, most: float = inf) -> float:
+    def _cycles(self, like: ConvolutionOp, split: Split | None, most: float = inf) -> float:
         """Of a convolution alone in a module, split or not, up to `most`."""
         module, convolution = _module_of(like)
-        if number is not None:
-            split_up(convolution, splits_of(convolution)[number])
+        if split is not None:
+            split_up(convolution, split)
         for after in (ExpandComposites(), CanonicalizeMs(), HoistParameters(), ClusterKernels(), Winograd(), *LAYOUTS):
             after.apply(self.context, module)
         merge_asked(module)

@@ -303,7 +303,8 @@ class FunctionEmitter:
 
     def _store_interleaved(self, op: ForOp, stores: Sequence[InterleavedStore]) -> None:
         """Behind an unrolled loop: what its iterations store in turn."""
-        self.ranges[op.variable] = constant_index(0)
+        if stores:
+            self.ranges[op.variable] = constant_index(0)
         for store in stores:
             function = self.prelude.function(f"store_interleaved_{store.count}", store.stored)
             self.lines.add(f"{function}(&{self._element(store.store)}, {self.interleaved[store.store]});")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from xdsl.dialects import tensor
 from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
@@ -23,7 +22,7 @@ from msc.dialects.ms.reductions import ReductionOp
 from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.dialects.ms.slices import InsertSliceOp
 from msc.graph.emitter import Emitter
-from msc.graph.graph_loops import index, loop_over
+from msc.graph.graph_loops import empty, index, loop_over
 from msc.graph_kernel.attention.attention_blocks import accumulator, converted
 from msc.graph_kernel.attention.attention_operands import AxisBlocks, slices, stored, turned
 from msc.graph_kernel.attention.score_work import ScoreWork
@@ -93,7 +92,7 @@ class ScoreBlocks:
             found = self._of_batch(body, inner, [slices(body, part, number) for part in given])
             return [body(InsertSliceOp, stack, number, v) for stack, v in zip(stacks, found, strict=True)]
 
-        stacks = [_empty(emit, (count, *inner, *self._matrix(end)), self._dtype(end)) for end in self._work.ends]
+        stacks = [empty(emit, (count, *inner, *self._matrix(end)), self._dtype(end)) for end in self._work.ends]
         return list(loop_over(emit, (index(emit, 0), index(emit, count)), stacks, collect))
 
     def _of_queries(self, emit: Emitter, given: Sequence[_Given]) -> list[SSAValue]:
@@ -140,7 +139,7 @@ class ScoreBlocks:
         rows, width = self._matrix(end)
         if self._work.sums_over_queries(end):
             return emit(BroadcastToOp, emit.scalar(0, self._dtype(end)), shape=[rows, width])
-        return _empty(emit, (part.count, part.size, width), self._dtype(end))
+        return empty(emit, (part.count, part.size, width), self._dtype(end))
 
     def _of_block(self, emit: Emitter, given: _Given) -> list[SSAValue]:
         """What the ends give for a block of queries."""
@@ -205,7 +204,3 @@ def _columns(emit: Emitter, value: SSAValue) -> SSAValue:
 
 def _joined(emit: Emitter, rows: Sequence[SSAValue]) -> SSAValue:
     return rows[0] if len(rows) == 1 else emit(ConcatOp, *rows, axis=0)
-
-
-def _empty(emit: Emitter, shape: Sequence[int], dtype: str) -> SSAValue:
-    return emit.insert(tensor.EmptyOp([], tensor_type(dtype, shape))).tensor
