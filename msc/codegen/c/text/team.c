@@ -46,7 +46,7 @@ static struct {
     _Alignas(64) _Atomic pid_t user;         /* the process in which a call has the team */
     _Alignas(64) _Atomic int64_t loops;      /* counts up when there are chunks to claim, or to stop */
     _Alignas(64) _Atomic int64_t unfinished; /* chunks */
-    _Alignas(64) atomic_int sleeping;        /* members */
+    _Alignas(64) atomic_bool sleeping;       /* somebody may be, whom nobody is waking */
     atomic_bool stop;
     struct {
         _Alignas(64) _Atomic int64_t left; /* chunks of a range that nobody has claimed */
@@ -118,17 +118,20 @@ static void msc_wait_while(_Atomic int64_t *word, int64_t value)
         }
     } while (msc_clock() - start < MSC_SPIN);
     pthread_mutex_lock(&msc_team.lock);
-    atomic_fetch_add(&msc_team.sleeping, 1);
-    while (atomic_load(word) == value)
+    for (;;) {
+        atomic_store(&msc_team.sleeping, true);
+        if (atomic_load(word) != value)
+            break;
         pthread_cond_wait(&msc_team.changed, &msc_team.lock);
-    atomic_fetch_sub(&msc_team.sleeping, 1);
+    }
     pthread_mutex_unlock(&msc_team.lock);
 }
 
-/* After a change of what others wait for. They count themselves before they look, so none is missed. */
+/* After a change of what others wait for. They say that they sleep before they look, so none is missed. They are woken
+   once: until a woken thread runs, which may take long, further loops neither call the system nor wait for its lock. */
 static void msc_notify(void)
 {
-    if (atomic_load(&msc_team.sleeping) == 0)
+    if (!atomic_load(&msc_team.sleeping) || !atomic_exchange(&msc_team.sleeping, false))
         return;
     pthread_mutex_lock(&msc_team.lock);
     pthread_cond_broadcast(&msc_team.changed);
@@ -185,7 +188,7 @@ static void msc_start(pid_t process)
     msc_team.members = processors < MSC_MOST_THREADS ? processors : MSC_MOST_THREADS;
     for (int k = 0; k < msc_team.members; ++k)
         atomic_store(&msc_team.ranges[k].left, 0);
-    atomic_store(&msc_team.sleeping, 0);
+    atomic_store(&msc_team.sleeping, false);
     pthread_mutex_init(&msc_team.lock, NULL);
     pthread_cond_init(&msc_team.changed, NULL);
     pthread_attr_init(&attributes);
