@@ -32,6 +32,7 @@ from msc.ir.typed import is_vector, tensor_type
 from msc.lowering.cpu.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
+from msc.lowering.cpu.upstream.insertion_argsort import insertion_argsort
 from msc.lowering.cpu.upstream.vector_masks import give_masks_their_type
 from msc.lowering.cpu.vectorize.vector_reductions import splat
 
@@ -56,7 +57,7 @@ class ConvertLoopToScf(ModulePass):
     - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
       returns;
     - loop.slice: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
-    - loop.argsort: refused, since upstream has no operation that sorts;
+    - loop.argsort: loops that insert each key among the least before it;
     - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned
       yet;
     - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not
@@ -70,8 +71,6 @@ class ConvertLoopToScf(ModulePass):
         """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
         for entry in (inner for inner in op.walk() if isinstance(inner, loop.BufferSliceOp)):
             raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
-        for sort in (inner for inner in op.walk() if isinstance(inner, loop.ArgsortRowOp)):
-            raise refuse(self.name, sort, "upstream dialects have no operation that sorts")
         patterns: list[RewritePattern] = [
             _ConvertLoad(),
             _ConvertStore(),
@@ -79,6 +78,7 @@ class ConvertLoopToScf(ModulePass):
             _ConvertApply(),
             _ConvertAddProducts(),
             _ConvertLanes(),
+            _ConvertArgsort(),
             _ConvertFor(),
         ]
         apply_patterns(op, patterns, owner=self.name)
@@ -141,6 +141,12 @@ class _ConvertLanes(RewritePattern):
         upstream = UnregisteredOp.with_name(op.operation.data)
         new = upstream.create(operands=op.arguments, result_types=[op.result.type], properties=properties)
         rewriter.replace(op, new)
+
+
+class _ConvertArgsort(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.ArgsortRowOp, rewriter: PatternRewriter, /) -> None:
+        rewriter.replace(op, insertion_argsort(op, _inserting(rewriter)), [])
 
 
 class _ConvertAddProducts(RewritePattern):
