@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import msc
+from msc.driver.compile import compile_model, stage_text
+from msc.driver.options import CompileOptions
 
 LOOP = """
 func.func @main(%x: tensor<5x40xf32> {ms.name = "x"}) -> tensor<5x7xi64> {
@@ -34,3 +36,11 @@ def test_in_a_loop(tmp_path: Path, threads: int) -> None:
     x = np.random.default_rng(0).integers(0, 9, (5, 40)).astype(np.float32)
     expected = np.argsort(-x, axis=1, kind="stable")[:, :7]
     np.testing.assert_array_equal(msc.compile(path, threads=threads)(x), expected)
+
+
+def test_results_are_written_where_they_are_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "model.mir"
+    path.write_text(
+        "func.func @main(%x: tensor<5x40xi32>) -> tensor<5x40xi64> {\n%y = ms.argsort %x\nfunc.return %y : tensor<5x40xi64>\n}"
+    )
+    assert "memref.copy" not in stage_text(compile_model(str(path), CompileOptions()))
