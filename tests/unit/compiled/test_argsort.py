@@ -38,9 +38,15 @@ def test_in_a_loop(tmp_path: Path, threads: int) -> None:
     np.testing.assert_array_equal(msc.compile(path, threads=threads)(x), expected)
 
 
+ORDER = """
+func.func @main(%x: tensor<5x40xi32>) -> tensor<5x40xi64> {
+  %y = ms.argsort %x
+  func.return %y : tensor<5x40xi64>
+}
+"""
+
+
 def test_results_are_written_where_they_are_wanted(tmp_path: Path) -> None:
     path = tmp_path / "model.mir"
-    path.write_text(
-        "func.func @main(%x: tensor<5x40xi32>) -> tensor<5x40xi64> {\n%y = ms.argsort %x\nfunc.return %y : tensor<5x40xi64>\n}"
-    )
+    path.write_text(ORDER)
     assert "memref.copy" not in stage_text(compile_model(str(path), CompileOptions()))
