@@ -201,9 +201,8 @@ class FunctionEmitter:
         row = None if op.buffer in self.arrays else tile_row(op, self.buffers[op.buffer][1].strides)
         if row is None:
             return self._element(op)
-        first = self._element_at(op.buffer, self._affine(row.first, op.indices))
-        (further,) = self._affine((row.further,), op.indices)
-        return f"(&{first})[{further.value.text}]"
+        *first, further = self._affine((*row.first, row.further), op.indices)
+        return f"(&{self._element_at(op.buffer, first)})[{further.value.text}]"
 
     def _plain_element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
         return self._element_at(buffer, [self._index(i) for i in indices])
@@ -244,8 +243,9 @@ class FunctionEmitter:
 
     def _prefetch(self, op: PrefetchOp) -> None:
         self.prelude.plain.add("prefetch")
-        (after,) = self._affine((op.ahead * self.buffers[op.buffer][1].item_bytes,), op.indices)
-        self.lines.add(f"msc_prefetch(&{self._element(op)}, {after.value.text});")
+        ahead = op.ahead * self.buffers[op.buffer][1].item_bytes
+        *index, after = self._affine((*op.map.results, ahead), op.indices)
+        self.lines.add(f"msc_prefetch(&{self._element_at(op.buffer, index)}, {after.value.text});")
 
     def _argsort(self, op: ArgsortRowOp) -> None:
         keys, places = (self._plain_element(buffer, op.indices) for buffer in (op.keys, op.places))

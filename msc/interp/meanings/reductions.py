@@ -76,9 +76,10 @@ def _arg(function: Callable[..., Any], op: MsOp, x: Array) -> Array:
 
 @meaning("cumsum")
 def _cumsum(op: MsOp, x: Array) -> Array:
+    """Sums begin with 0, to which NumPy adds no first element: it would stay -0."""
     axis, reverse = op.int_("axis"), op.flag("reverse")
     ordered = np.flip(x, axis) if reverse else x
-    total = np.cumsum(ordered, axis=axis, dtype=x.dtype)
+    total = np.cumsum(ordered, axis=axis, dtype=x.dtype) + np.zeros((), x.dtype)
     if op.flag("exclusive"):
         total = np.roll(total, 1, axis)
         total[tuple(slice(0, 1) if i == axis % x.ndim else slice(None) for i in range(x.ndim))] = 0
