@@ -61,3 +61,7 @@ def test_argmax_picks_the_first_or_the_last(run: Run, last: bool, expected: list
 def test_cumsum(run: Run, exclusive: bool, reverse: bool, expected: list[int]) -> None:
     x = np.array([[1, 2, 3]] * 2, np.int32)
     np.testing.assert_array_equal(run("cumsum", x, axis=1, exclusive=exclusive, reverse=reverse), [expected] * 2)
+
+
+def test_cumulated_sums_begin_with_zero(run: Run) -> None:
+    assert not np.signbit(run("cumsum", np.array([-0.0, -0.0], np.float32))).any()
