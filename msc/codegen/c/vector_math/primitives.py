@@ -118,6 +118,7 @@ MSC_INLINE f32x@ msc_clamp_f32x@(f32x@ x, float low, float high)
 """
 
 _ANY = """
+/* Whether the sign of any lane is set, as it is where a mask holds. */
 MSC_INLINE int32_t msc_any_i32x@(i32x@ mask)
 {
 #if defined(__AVX512DQ__) && @ == 16
@@ -128,7 +129,7 @@ MSC_INLINE int32_t msc_any_i32x@(i32x@ mask)
     int32_t any = 0;
     for (int lane = 0; lane < @; ++lane)
         any |= mask[lane];
-    return any;
+    return any < 0;
 #endif
 }
 """

@@ -88,8 +88,8 @@ MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
     r = r - n * 0x1.444p-24f;
     r = r - n * 0x1.68c234p-39f;
     *quadrant = (i32x@)t;
-    const i32x@ far = ~(a < 0x1p13f);
-    if (msc_any_i32x@(far)) {
+    if (msc_any_i32x@(0x45ffffff - (i32x@)a)) { /* a >= 2^13, or NaN: a comparison takes longer, as its mask moves */
+        const i32x@ far = ~(a < 0x1p13f);
         i32x@ far_quadrant;
         r = msc_select_f32x@(far, msc_reduce_far_f32x@(a, &far_quadrant), r);
         *quadrant = (far & far_quadrant) | (~far & *quadrant);
@@ -99,8 +99,8 @@ MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
 """
 
 _SIN_COS = f"""
-/* sin(r + quadrant pi / 2). */
-MSC_INLINE f32x@ msc_sin_quadrant_f32x@(f32x@ r, i32x@ quadrant)
+/* sin(r + quadrant pi / 2), with the other sign where that of `turned` is set. */
+MSC_INLINE f32x@ msc_sin_quadrant_f32x@(f32x@ r, i32x@ quadrant, f32x@ turned)
 {{
     const f32x@ square = r * r;
 {horner("sine", "square", _SIN)}
@@ -108,7 +108,7 @@ MSC_INLINE f32x@ msc_sin_quadrant_f32x@(f32x@ r, i32x@ quadrant)
 {horner("cosine", "square", _COS)}
     cosine = square * (square * cosine - 0.5f) + 1.0f;
     const f32x@ y = msc_select_f32x@((quadrant & 1) != 0, cosine, sine);
-    return (f32x@)((u32x@)y ^ ((u32x@)(quadrant & 2) << 30));
+    return (f32x@)((u32x@)y ^ (((u32x@)quadrant << 30 ^ (u32x@)turned) & 0x80000000u));
 }}
 """
 
@@ -117,7 +117,7 @@ MSC_INLINE f32x@ msc_sin_f32x@(f32x@ x)
 {
     i32x@ quadrant;
     const f32x@ r = msc_reduce_f32x@(msc_abs_f32x@(x), &quadrant);
-    return (f32x@)((u32x@)msc_sin_quadrant_f32x@(r, quadrant) ^ ((u32x@)x & 0x80000000u));
+    return msc_sin_quadrant_f32x@(r, quadrant, x);
 }
 """
 
@@ -126,7 +126,7 @@ MSC_INLINE f32x@ msc_cos_f32x@(f32x@ x)
 {
     i32x@ quadrant;
     const f32x@ r = msc_reduce_f32x@(msc_abs_f32x@(x), &quadrant);
-    return msc_sin_quadrant_f32x@(r, quadrant + 1);
+    return msc_sin_quadrant_f32x@(r, quadrant + 1, (f32x@){0});
 }
 """
 
