@@ -117,10 +117,16 @@ def _compute_bytes(dtype: str) -> int:
     return 8 if dtype.endswith("64") else 4
 
 
-def access_cost(stride: int, lanes: int) -> float:
+EVERY_OTHER = 2
+"""The stride of elements that generated code loads by a shuffle of two vectors, on every machine."""
+
+
+def access_cost(stride: int, lanes: int, is_store: bool = False) -> float:
     """Instructions to load or store one vector whose lanes are `stride` elements apart."""
     if stride == 0:
         return 0.5
+    if stride == EVERY_OTHER and not is_store:
+        return min(3.0, lanes)
     return 1.0 if stride == 1 else lanes * 1.0
 
 

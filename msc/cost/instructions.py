@@ -244,7 +244,7 @@ class StatementCost:
         if tile.vector is None or not self._is_vector(tile):
             return self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0
         stride = self._strides[tile.vector][access]
-        each = max(1.0, access_cost(stride, self.lanes))
+        each = max(1.0, access_cost(stride, self.lanes, is_store=not access))
         if each == 1 or not tile.rows or tile.width != self.lanes:
             return each
         (row, count), regroup = tile.rows[-1], turned_cost if access else interleaved_cost
@@ -252,7 +252,9 @@ class StatementCost:
 
     def _across(self, access: int, tile: StatementTile) -> float:
         """To load or store one vector along the rows."""
-        return 1.0 if tile.across is None else max(1.0, access_cost(self._strides[tile.across][access], self.lanes))
+        if tile.across is None:
+            return 1.0
+        return max(1.0, access_cost(self._strides[tile.across][access], self.lanes, is_store=not access))
 
     def _once(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], local: AbstractSet[int]) -> float:
         """A tile of a statement that sums nothing."""

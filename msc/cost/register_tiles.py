@@ -93,6 +93,6 @@ def many_channels(machine: Machine) -> int:
     return machine.line // 2 // BYTES["f32"]
 
 
-def rows_kept(machine: Machine, row_bytes: int) -> int:
-    """How many rows so far apart find place in L1 together: those far apart share sets."""
-    return machine.caches[0].lines_apart(row_bytes, machine.code.spare_ways)
+def rows_kept(machine: Machine, row_bytes: int, streams: int = 0) -> int:
+    """How many rows so far apart find place in L1 together: those far apart share sets. Streams take a way each."""
+    return machine.caches[0].lines_apart(row_bytes, streams)

@@ -19,6 +19,9 @@ MOST = 10
 statement for each, and it takes long to choose and to prove the loops of what it is merged with.
 """
 
+ROUNDED = ("add", "mul")
+"""The combiners whose result depends on the order."""
+
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""
 
@@ -43,8 +46,8 @@ def chains_from(first: KernelOp) -> Iterator[Chain]:
     """The chains that begin with a kernel, along each axis of its result as far as one loop runs through.
 
     They have no more inputs than `MOST`. The first kernel may reduce, but no long sum: where its blocks end would
-    decide how it rounds. Those behind it reduce nothing, and read no element at an index that is data: each block might
-    read any of them.
+    decide how it rounds. Those behind it sum nothing (a largest element is the same in any order), and read no element
+    at an index that is data: each block might read any of them.
     """
     if first.parent is None or first.materialized or reader_of(first) is None or long_sums(kernel_model(first)):
         return
@@ -81,7 +84,7 @@ def _next(link: _Link) -> _Link | None:
         return None
     model, given = kernel_model(reader), list(reader.inputs).index(link.kernel.results[0])
     loop = _loop_along(model, given, link.axis)
-    if loop is None or any(s.combine or given in s.whole_reads() for s in model.statements):
+    if loop is None or any(s.combine in ROUNDED or given in s.whole_reads() for s in model.statements):
         return None
     results = output_positions(reader)
     axes = range(len(model.arrays[results[0]].shape)) if len(results) == 1 else ()

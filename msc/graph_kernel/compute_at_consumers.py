@@ -34,7 +34,7 @@ class ComputeAtConsumers(ModulePass):
 
     Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, one kernel.
     What its members give each other is materialized (`gk.materialize`), a block at a time along one axis: one loop of
-    all of them runs over it, outermost. The first kernel may reduce; those behind it read nothing twice. Of all chains
+    all of them runs over it, outermost. The first kernel may sum; those behind it do not. Of all chains
     that begin with a kernel, along all axes, that is taken which saves most by the cost model, with the schedules that
     the kernels and the merged one would get (`chain_cycles`). Their reasons say what was predicted, taken or refused.
     A kernel that says at which loops of its reader it is to be computed (`gk.compute_at`, as those of `winograd` do)

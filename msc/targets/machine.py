@@ -171,7 +171,6 @@ class CodeCosts:
     short_entry: float = figure("of entering an innermost loop that the C compiler unrolls")
     tile: float = figure("of entering a register tile")
     step: float = figure("of a step of a register tile, for its loop")
-    spare_ways: int = figure("ways of each set of L1 left to other reads and stores")
     register_buffer: int = figure("bytes of a local array up to which C compilers may keep it in registers")
     stacked: int = figure("L2 divided by this is the limit of blocks on the stack, whose pages are small", least=1)
     prefetch_bytes: int = figure("distance of a prefetch in bytes of the stream", least=1)

@@ -41,7 +41,8 @@ class AssignLayouts(ModulePass):
     neighbours lies as `[n, spatial..., c]`: vectors run along channels, whatever the stride. Where a value
     leaves the kernels (a view, a result of the function), one transposition brings it back, in the kernel itself if
     that computes element by element. A pointwise convolution between two such places stays as it is, and so does a
-    pooling of windows side by side: their vectors run along the image. Keeps: the meaning, bit by bit.
+    pooling whose rows fill vectors, with its padding: their vectors run along the image. Keeps: the meaning, bit by
+    bit.
 
     With `few_channels=true` images of any number of channels, as matrix units take them; else those whose channels fill
     vectors.
@@ -105,7 +106,7 @@ class _Layouts:
         moved = [i for i, v in enumerate(kernel.inputs) if v in self.last]
         moves = images or (follows and _is_read_by_kernels(kernel))
         outputs = [i for i, v in enumerate(kernel.terminator.values) if moves and _can_move(kernel, v, self.many)]
-        if not moved and runs_along_image(kernel) and not _is_read_by_kernels(kernel):
+        if not moved and _stays(kernel):
             return
         if moved or outputs:
             self._rebuild(kernel, stored, moved, outputs)
@@ -196,7 +197,10 @@ def _computes_on_images(kernel: KernelOp) -> bool:
 
 
 def _is_padding_of_image(kernel: KernelOp, many: int) -> bool:
-    """Whether a kernel only pads what kernels on images read, of many channels: it moves all of it anyway."""
+    """Whether a kernel only pads what kernels on images read, of many channels: it moves all of it anyway.
+
+    What kernels read that stay as they are is padded as it is.
+    """
     pad = kernel.body.block.first_op
     if not isinstance(pad, PadOp) or pad.next_op is not kernel.terminator:
         return False
@@ -204,7 +208,12 @@ def _is_padding_of_image(kernel: KernelOp, many: int) -> bool:
     if len(shape) < 3 or shape[1] < many:
         return False
     readers = [use.operation for use in kernel.results[0].uses]
-    return all(isinstance(reader, KernelOp) and _computes_on_images(reader) for reader in readers)
+    return all(isinstance(r, KernelOp) and _computes_on_images(r) and not _stays(r) for r in readers)
+
+
+def _stays(kernel: KernelOp) -> bool:
+    """Whether a kernel on an image channels first gives a result of the model that lies so too, and is as good so."""
+    return runs_along_image(kernel) and not _is_read_by_kernels(kernel)
 
 
 def _is_read_by_kernels(kernel: KernelOp) -> bool:

@@ -1,4 +1,4 @@
-"""What reads each place of an image once: pointwise convolutions, and poolings of windows side by side."""
+"""What vectors along an image compute as well as vectors along its channels: pointwise convolutions and poolings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from math import prod
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from msc.analysis.target import target_of
+from msc.cost.access import EVERY_OTHER, pieces
+from msc.cost.regrouped_lanes import turned_cost
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -15,24 +17,30 @@ from msc.dialects.ms.pooling import BasicPoolingOp
 
 
 def runs_along_image(kernel: KernelOp) -> bool:
-    """Whether the kernel reads each place of an image that lies channels first once, and its result lies so too."""
+    """Whether the kernel's vectors may run along an image that lies channels first, as its result does."""
     windows = [op for op in kernel.body.block.ops if isinstance(op, ConvolutionOp | BasicPoolingOp)]
     as_they_lie = not any(_is_transposed(v) for v in kernel.terminator.values)
-    return len(windows) == 1 and as_they_lie and _reads_once(windows[0])
+    return len(windows) == 1 and as_they_lie and _has_rows(windows[0])
 
 
-def _reads_once(op: ConvolutionOp | BasicPoolingOp) -> bool:
-    """Whether a pointwise convolution, or windows side by side, are of an argument whose rows are vectors."""
+def _has_rows(op: ConvolutionOp | BasicPoolingOp) -> bool:
+    """Whether a pointwise convolution, or a pooling, is of an argument whose rows are vectors."""
     lanes = target_of(op).machine.lanes(BYTES["f32"])
+    if not isinstance(op.operands[0], BlockArgument):
+        return False
     if isinstance(op, BasicPoolingOp):
-        apart = op.kernel() == op.ints("stride") and op.ints("stride")[-1] <= EVERY_OTHER
-        return apart and isinstance(op.operands[0], BlockArgument) and op.result_shape()[-1] >= lanes
+        near = op.ints("stride")[-1] <= EVERY_OTHER
+        return near and op.result_shape()[-1] >= lanes and _fills_vectors(op, lanes)
     once = {*op.kernel(), *op.ints("stride"), op.int_("group")} == {1}
-    return once and isinstance(op.operands[0], BlockArgument) and prod(op.shape(0)[2:]) >= 2 * lanes
+    return once and prod(op.shape(0)[2:]) >= 2 * lanes
 
 
-EVERY_OTHER = 2
-"""The largest stride of elements that generated code loads by shuffles of whole vectors, on every machine."""
+def _fills_vectors(op: BasicPoolingOp, lanes: int) -> bool:
+    """Whether the lanes that rows leave empty at each tap take less than to turn the image and the result."""
+    row = op.result_shape()[-1]
+    empty = lanes * pieces(row, lanes) / row - 1
+    turned = (1 + prod(op.ints("stride"))) * turned_cost(row, 1, lanes, lanes)
+    return prod(op.kernel()) * empty <= turned
 
 
 def _is_transposed(value: SSAValue) -> bool:

@@ -142,11 +142,12 @@ class TileSearch:
         return range(1, len(self.statement.accesses()))
 
     def _is_streamed(self, access: int) -> bool:
-        """Whether it runs through an array in all dimensions, along rows, and the array outgrows L2."""
+        """Whether it runs through an array once, along rows, and the array outgrows L2."""
         array, index = self.statement.accesses()[access]
         whole = index.used_dims() == set(range(len(self.statement.extents)))
+        once = whole and self.statement.points <= prod(self.model.arrays[array].shape)
         along = strides(self.model, self.statement, self.vector)[access]
-        return whole and along == 1 and self.statement.points * self._itemsize(array) > self.target.l2
+        return once and along == 1 and self.statement.points * self._itemsize(array) > self.target.l2
 
     def _itemsize(self, array: int) -> int:
         return BYTES[self.model.arrays[array].dtype]
@@ -304,7 +305,7 @@ class TileSearch:
             len(column),
             sum(not v and not moves[k] for k, v in enumerate(along)),
             tuple(moves[k] for k in row if self._is_far(k)),
-            min((self._rows_kept(k, across[r][k]) for k in row for r in moves[k]), default=0),
+            min((self._rows_kept(k, across[r][k], len(column)) for k in row for r in moves[k]), default=0),
             sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k]),
             sum(self._is_split(k) for k in column),
             sum(self._lies_apart(k) for k in column),
@@ -350,10 +351,10 @@ class TileSearch:
         far = number in self.fresh and prod(array.shape) * BYTES[array.dtype] > self.target.l1
         return far and min((s for s in steps if s), default=0) >= self.statement.extents[self.vector]
 
-    def _rows_kept(self, read: int, stride: int) -> int:
-        """How many rows `stride` elements apart find place in L1 together."""
+    def _rows_kept(self, read: int, stride: int, streams: int) -> int:
+        """How many rows `stride` elements apart find place in L1 together, beside what vectors stream through it."""
         array = self.statement.accesses()[1 + read][0]
-        return rows_kept(self.target, abs(stride) * self._itemsize(array))
+        return rows_kept(self.target, abs(stride) * self._itemsize(array), streams)
 
 
 _Side: TypeAlias = tuple[tuple[int, Sequence[int]], ...]
