@@ -258,16 +258,23 @@ def _is_dense(access: ArrayAccess, depth: int) -> bool:
     for expr in access.index:
         form = linear_form(expr)
         inside = {} if form is None else {d: c for d, c in form.coefficients.items() if d >= depth}
-        if form is None or moving & inside.keys() or not _takes_all(inside, access.inner):
+        if form is None or moving & inside.keys() or not takes_all(inside, access.inner):
             return False
         moving |= inside.keys()
     return True
 
 
-def _takes_all(coefficients: Mapping[int, int], inner: Mapping[int, range]) -> bool:
+def steps_along(index: AffineMap, dims: Collection[int]) -> list[Mapping[int, int]]:
+    """How far each of some dimensions moves along each axis of an array, where that is a number."""
+    forms = (linear_form(expr) for expr in index.results)
+    return [{d: c for d, c in form.coefficients.items() if d in dims} for form in forms if form is not None]
+
+
+def takes_all(coefficients: Mapping[int, int], inner: Mapping[int, range]) -> bool:
+    """Whether a sum of dimensions takes all values from its least to its greatest."""
     reach = 1
     for dim, factor in sorted(coefficients.items(), key=lambda pair: abs(pair[1])):
-        if abs(factor) > reach:
+        if len(inner[dim]) > 1 and abs(factor) > reach:
             return False
         reach += abs(factor) * (len(inner[dim]) - 1)
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from msc.dialects.element_types import BYTES
+from msc.poly.buffers import steps_along, takes_all
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import cache_write
@@ -37,7 +38,11 @@ def _with_copy(model: KernelModel, tree: Tree, statement: int, name: str, machin
     if any(loop.mark not in ("unroll", "vector") for loop in points):
         return tree
     sizes = {loop.axis: loop.tile for loop in path if loop.tile is not None}
-    elements = prod(sizes.get(loop.axis, tree.axis(loop.axis).extent) for loop in points)
+    axes = [tree.axis(loop.axis) for loop in points]
+    inside = {axis.dims[statement]: range(sizes.get(axis.name, axis.extent)) for axis in axes}
+    if not all(takes_all(steps, inside) for steps in steps_along(model.statements[statement].write, inside)):
+        return tree  # the copy would hold sums of other tiles, too
+    elements = prod(map(len, inside.values()))
     if elements * BYTES[model.arrays[model.statements[statement].target].dtype] > machine.register_file:
         return tree
     return cache_write(tree, name, around, "register")

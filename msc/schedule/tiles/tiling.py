@@ -19,6 +19,7 @@ from typing import TypeAlias
 from msc.cost.access import access_cost, block_size, cuts, pieces, strides
 from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, holds_wide_tiles, rows_kept, wide_nr
 from msc.dialects.element_types import BYTES
+from msc.poly.buffers import steps_along, takes_all
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.tiles.packing import packing_copies
 from msc.targets.machine import Machine
@@ -160,8 +161,8 @@ class TileSearch:
         for width in [block] if block else self._widths(extent):
             vectors = pieces(width, self.lanes)
             for counts in product(*(counts for _, counts in side)):
-                if self._fits(counts, vectors, loads):
-                    rows = tuple(zip(dims, counts, strict=True))
+                rows = tuple(zip(dims, counts, strict=True))
+                if self._fits(counts, vectors, loads) and self._is_box(rows, width):
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
             if len(side) == 1 and self._leaves_tail(width):
                 yield from self._with_tail(*side[0], width, loads)
@@ -176,6 +177,17 @@ class TileSearch:
         if loads.both:
             return self._holds(sums, vectors * _apart(counts, loads.both) + _apart(counts, loads.row))
         return self._holds(sums, min(vectors, prod(counts)))
+
+    def _is_box(self, rows: Sequence[tuple[int, int]], width: int) -> bool:
+        """Whether the sums of a tile are evenly apart along each axis: a buffer of them holds no others.
+
+        Those of some channels of two groups have the other channels of the first group between them.
+        """
+        inside = {dim: range(size) for dim, size in (*rows, (self.vector, width)) if size > 1}
+        along = [steps for steps in steps_along(self.statement.write, inside) if steps]
+        return all(
+            takes_all({d: c // min(map(abs, steps.values())) for d, c in steps.items()}, inside) for steps in along
+        )
 
     def _holds(self, sums: int, operands: int) -> bool:
         """Whether registers hold sums and operands that several multiply-adds of a step use."""
@@ -200,7 +212,7 @@ class TileSearch:
             across = tail * (pieces(count, self.lanes) if along == row else count)
             sums = count * whole + across if along == row else max(count * whole, across)
             fits = self._holds(sums, max(1, min(whole, count))) and (not tiles or self._fits((count,), vectors, loads))
-            if count > 1 and fits:
+            if count > 1 and fits and self._is_box(((row, count),), width):
                 before = tiles * self._tile_cycles((count,), vectors, loads, self._streams(width))
                 cycles = sum(
                     times * (before + self._tail_cycles(size, row, along, width, loads))
