@@ -16,17 +16,19 @@ of products and convolutions, each with several tiles, by a program that was not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import prod
+from math import ceil, prod
 
 from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vectorisable
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
 from msc.cost.regrouped_lanes import interleaved_cost, turned_cost
+from msc.dialects.element_types import BYTES
+from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel, KernelStatement
 from msc.targets.machine import Machine
 
@@ -49,6 +51,8 @@ class StatementTile:
     """The dimensions of all loops that run an element at a time, innermost last."""
     blocks: int = 1
     """Blocks of the reduction, between which the sums are in memory."""
+    requested: tuple[str, ...] = ()
+    """The arrays that each step prefetches, a line at a time."""
 
     @property
     def cut(self) -> tuple[tuple[int, int], ...]:
@@ -319,10 +323,20 @@ class StatementCost:
             if distinct < times * unrolled:
                 held += access.live(shape.counts, unrolled) * size
             read += distinct * size / unrolled + shape.of_tails(access)
+            read += tile.requested.count(self._names[access.array]) * self._lines(access, shape)
         ports = self.target.ports
         arithmetic, memory = shape.operations * self._arithmetic, read / ports.load
         spilled = self._spilled(shape, tile, accesses, held) / unrolled
         return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
+
+    def _lines(self, access: _Access, shape: _Shape) -> int:
+        """The lines that hold what a step reads of an array."""
+        elements = access.times(shape.counts) * (shape.width if access.along else 1)
+        return ceil(elements * BYTES[self.model.arrays[access.array].dtype] / self.target.line)
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        return array_names(self.model.arrays)
 
     def _spilled(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], held: float) -> float:
         """Cycles for what finds no register, where so much is held for later steps.

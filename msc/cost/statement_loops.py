@@ -19,6 +19,8 @@ class StatementLoops:
     own: tuple[Loop, ...]
     cut: Cut | None
     """The cut that they are the head of."""
+    requested: tuple[str, ...] = ()
+    """The arrays that each step prefetches: an iteration of the innermost loop that is no part of a tile."""
 
 
 def statement_loops(tree: Tree) -> dict[int, StatementLoops]:
@@ -29,18 +31,22 @@ def statement_loops(tree: Tree) -> dict[int, StatementLoops]:
     return found
 
 
-def _visit(block: Block, around: tuple[Loop, ...], own: tuple[Loop, ...], cut: Cut | None) -> Iterator[StatementLoops]:
+def _visit(
+    block: Block, around: tuple[Loop, ...], own: tuple[Loop, ...], cut: Cut | None, before: tuple[str, ...] = ()
+) -> Iterator[StatementLoops]:
+    """The statements of a block; `before` is what the step around it prefetches."""
     alone = own if len(block.nodes) == 1 else ()
+    asked = (*before, *(prefetch.array for prefetch in block.prefetches))
     for node in block.nodes:
         match node:
             case Loop():
-                yield from _visit(node.body, (*around, node), (*alone, node), cut)
+                yield from _visit(node.body, (*around, node), (*alone, node), cut, asked if node.mark else ())
             case Cut():
-                yield from _visit(node.head, around, alone, node)
-                yield from _visit(node.tail, around, alone, None)
+                yield from _visit(node.head, around, alone, node, asked)
+                yield from _visit(node.tail, around, alone, None, asked)
             case Run():
                 for statement in node.statements:
-                    yield StatementLoops(statement, around, alone, cut)
+                    yield StatementLoops(statement, around, alone, cut, asked)
 
 
 def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool) -> StatementTile:
@@ -69,11 +75,11 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
     single = [loop for loop in loops.own if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
     one_by_one = tuple(dim(loop) for loop in single) if plain else ()
     if lanes is None:
-        return StatementTile(counted, None, 1, below, loops=one_by_one, blocks=blocks)
+        return StatementTile(counted, None, 1, below, loops=one_by_one, blocks=blocks, requested=loops.requested)
     if lanes in points and dim(lanes) in reduced:
         below = (*below, dim(lanes))
     tail, across = _tail(tree, loops, number)
-    return StatementTile(counted, dim(lanes), size(lanes), below, tail, across, one_by_one, blocks)
+    return StatementTile(counted, dim(lanes), size(lanes), below, tail, across, one_by_one, blocks, loops.requested)
 
 
 def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:

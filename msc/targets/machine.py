@@ -188,7 +188,6 @@ class CodeCosts:
     )
     packed_rows: int = figure("rows that read a matrix from which packing it pays")
     copied_mask: int = figure("heads above which a transposed copy of their mask pays")
-    panel_reads: int = figure("reads of a panel up to which prefetching the next one pays")
 
 
 @dataclass(frozen=True)

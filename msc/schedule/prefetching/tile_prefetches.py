@@ -6,6 +6,8 @@ waits. There are three kinds of request in the loop around the unrolled loops of
 * vectors that this loop reads some iterations later, if L1 does not keep them until they are read again;
 * the next panel of an operand that L2 does not hold, while the tiles of other rows read this one;
 * the rows of the next tile, if they are one contiguous block: each row would start a new stream.
+
+Each is made if the loads that it takes are predicted to cost less than waiting for memory.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, prod
 
+from msc.cost.prediction import KernelCost
+from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import prefetch
 from msc.poly.schedule_tree.nodes import Prefetch, Tree, all_blocks, loops
@@ -31,9 +35,22 @@ def with_tile_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tr
     search = _Search(ReadsOfNest(model, tree, machine), machine)
     for block, new in dict.fromkeys(search.found()):
         target = list(all_blocks(tree.body))[block]
-        if not any((p.array, p.axis) == (new.array, new.axis) for p in target.prefetches):
-            tree = prefetch(tree, target, new)
+        asked = prefetch(tree, target, new)
+        known = any((p.array, p.axis) == (new.array, new.axis) for p in target.prefetches)
+        tree = tree if known or not _pays(model, tree, asked, new.array, machine) else asked
     return tree
+
+
+def _pays(model: KernelModel, tree: Tree, asked: Tree, array: str, machine: Machine) -> bool:
+    """Whether asking for an array takes less than waiting for its lines from memory, several at a time.
+
+    Between two calls in a network all caches are filled with other data; a call finds in L2 what it has read before.
+    """
+    number, others = array_names(model.arrays).index(array), 2 * machine.caches[-1].bytes
+    cost = KernelCost(model, machine, far=dict.fromkeys(range(len(model.arrays)), others))
+    whole, without = (cost.moved(tree, free)[:2][-1].bytes for free in ((), (number,)))
+    waiting = (whole - without) / machine.line * machine.levels[-1].latency / machine.ports.misses
+    return cost.instructions(asked, 1) - cost.instructions(tree, 1) <= waiting
 
 
 @dataclass(frozen=True)
@@ -72,14 +89,14 @@ class _Search:
         return read.elements * read.size * prod(step.trips for step in moving)
 
     def _next_panel(self, read: NestRead) -> Iterator[tuple[int, Prefetch]]:
-        """None where a panel is read once, lies in pieces, or is read so often that waiting takes less than asking."""
+        """None where a panel is read once, or lies in pieces."""
         loop, moving = read.outer[-1], [bool(read.distance(step)) for step in read.outer]
         last = next((k for k in reversed(range(len(moving))) if not moving[k]), -1)
         panels = next((k for k in reversed(range(last + 1)) if moving[k]), -1)
         again = read.outer[panels + 1 : last + 1]
         repeated = prod(step.trips for step in again)
         evenly = all(step.iterations.start == 0 for step in (*again, loop)) and read.distance(loop) == read.elements
-        if panels >= 0 and 1 < repeated <= self.machine.code.panel_reads and evenly:
+        if panels >= 0 and repeated > 1 and evenly:
             yield loop.block, self.nest.request(read, read.outer[panels].block, 1)
 
     def _next_tile(self, read: NestRead) -> Iterator[tuple[int, Prefetch]]:

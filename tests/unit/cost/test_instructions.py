@@ -60,6 +60,13 @@ def test_sums_enough_to_keep_the_multiply_adds_busy() -> None:
     assert of_product(cost, 2, 1) > 1.8 * of_product(cost, 8, 1)
 
 
+@pytest.mark.parametrize(("vectors", "most", "least"), [(1, 1.2, 1.04), (2, 1.03, 1.0)])
+def test_requests_take_the_place_of_loads(vectors: int, most: float, least: float) -> None:
+    """A tile one vector wide loads as often as it multiplies."""
+    cost, tile = product(240, 32, 512), StatementTile(((0, 10),), 1, vectors * LANES, (2,))
+    assert least <= cost.cycles(replace(tile, requested=("in1",))) / cost.cycles(tile) < most
+
+
 def test_registers_are_few() -> None:
     """Twenty rows of two vectors are more than there are registers."""
     cost = product(240, 32, 512)
