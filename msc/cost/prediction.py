@@ -123,11 +123,11 @@ class KernelCost:
         """Cycles of the instructions of the busiest thread, where memory is never waited for; of statements `among`."""
         loops = statement_loops(tree)
         stored, shared = self._stored(tree, loops), _shared(tree, threads or self.target.cores)
-        loaded = self._loaded(tree, loops)
+        counted = loops if among is None else {number: each for number, each in loops.items() if number in among}
+        loaded = self._loaded(tree, counted)
         return sum(
-            self._statement(tree, each, loops, stored, loaded.get(number, frozenset())) * shared.part(each)
-            for number, each in loops.items()
-            if among is None or number in among
+            self._statement(tree, each, counted, stored, loaded.get(number, frozenset())) * shared.part(each)
+            for number, each in counted.items()
         )
 
     def prediction(

@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from msc.poly.digits import Digits, index_digits
 from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.remembered import remembered
 from msc.poly.scalar import reads
 
 _Dimension = tuple[int, int]
@@ -47,8 +48,12 @@ def aligned(model: KernelModel, statements: Sequence[int]) -> LoopAlignment:
 
 def is_aligned(model: KernelModel, loop: Mapping[int, int]) -> bool:
     """Whether dimensions, statement -> dimension, are aligned, be it by statements that have none of them."""
-    classes = _classes(model, range(len(model.statements)), by_digits=False)
-    return any(loop.items() <= members for members in classes)
+    return any(loop.items() <= members for members in _classes_of_all(model))
+
+
+@remembered
+def _classes_of_all(model: KernelModel) -> list[set[_Dimension]]:
+    return _classes(model, range(len(model.statements)), by_digits=False)
 
 
 def _loops(
@@ -74,9 +79,11 @@ def _classes(model: KernelModel, statements: Sequence[int], *, by_digits: bool) 
     found: dict[_Dimension, set[_Dimension]] = {
         (s, d): {(s, d)} for s in statements for d in range(len(model.statements[s].extents))
     }
-    for first, second in _pairs(model, statements, by_digits=by_digits):
-        joined = found[first] | found[second]
-        found |= dict.fromkeys(joined, joined)
+    for pair in _pairs(model, statements, by_digits=by_digits):
+        large, small = sorted((found[at] for at in pair), key=len, reverse=True)
+        if large is not small:
+            large |= small
+            found |= dict.fromkeys(small, large)
     return list({min(members): members for members in found.values()}.values())
 
 

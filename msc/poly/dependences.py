@@ -8,9 +8,11 @@ not just the one that is first in program order. Isl's flow analysis takes such 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import product
+from typing import TypeAlias
 
 import islpy as isl
 from xdsl.ir.affine import (
@@ -19,12 +21,17 @@ from xdsl.ir.affine import (
     AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineMap,
     AffineSymExpr,
 )
 
+from msc.poly.affine import bounds
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.remembered import remembered
 from msc.poly.valid_extents import over_symbols
+
+_Box: TypeAlias = tuple[tuple[int, int], ...]
+"""The least and the largest index along each axis."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,8 @@ def valid_domain(model: KernelModel) -> isl.UnionSet:
 @remembered
 def dependences(model: KernelModel) -> Dependences:
     """Dependences of the kernel in its program order."""
-    found = _of_accesses(tuple(_reads(model)), tuple(_writes(model)), tuple(_updates(model)))
+    accesses = tuple(_accesses(model))
+    found = _of_accesses(accesses, tuple(_meeting(accesses)), tuple(_updates(model)))
     instances = domain(model)
     order, flow, updates = (
         pairs.intersect_domain(instances).intersect_range(instances)
@@ -123,32 +131,64 @@ def dependences(model: KernelModel) -> Dependences:
     return Dependences(instances, order, flow, updates, found)
 
 
+@dataclass(frozen=True)
+class _Access:
+    """An access of a statement, whose iterations are `instance`, to `element` of an array, both in isl's syntax.
+
+    It reaches a `box` of elements, or less.
+    """
+
+    statement: int
+    instance: str
+    array: int
+    element: str
+    writes: bool
+    box: _Box = field(compare=False)
+
+    def meets(self, other: _Access) -> bool:
+        """Whether both may access one element, which one of them writes."""
+        return (
+            self.array == other.array
+            and (self.writes or other.writes)
+            and all(a <= d and c <= b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
+        )
+
+
+def _meeting(accesses: Sequence[_Access]) -> Iterator[tuple[int, int]]:
+    """The accesses that meet, by their numbers: that of the statement which runs first before the other."""
+    by_array: dict[int, list[int]] = {}
+    for number, access in enumerate(accesses):
+        by_array.setdefault(access.array, []).append(number)
+    for numbers in by_array.values():
+        for pair in product(numbers, numbers):
+            first, second = (accesses[k] for k in pair)
+            if first.statement <= second.statement and first.meets(second):
+                yield pair
+
+
 @lru_cache(maxsize=256)
-def _of_accesses(reading: Sequence[str], writing: Sequence[str], updating: Sequence[str]) -> Dependences:
-    """The dependences between accesses, whatever the extents: those of layers of one kind are alike."""
-    reads, writes = _union(reading), _union(writing)
-    readers, writers = reads.reverse(), writes.reverse()
-    flow = _forward(writes.apply_range(readers))
-    output = _forward(writes.apply_range(writers))
-    anti = _forward(reads.apply_range(writers))
-    every = flow.union(output).union(anti).coalesce()
-    return Dependences(writes.domain().union(reads.domain()), every, flow, every.intersect(_union(updating)))
+def _of_accesses(
+    accesses: Sequence[_Access], meeting: Sequence[tuple[int, int]], updating: Sequence[str]
+) -> Dependences:
+    """The dependences between accesses that meet, whatever the extents: those of layers of one kind are alike."""
+    relations = [isl.Map(f"{{ {access.instance} -> {access.element} }}") for access in accesses]
+    flow, others = list[isl.Map](), list[isl.Map]()
+    for first, second in meeting:
+        pairs = relations[first].apply_range(relations[second].reverse())
+        if accesses[first].statement == accesses[second].statement:
+            pairs = pairs.intersect(isl.Map.lex_lt(pairs.get_space().domain()))
+        (others if accesses[second].writes else flow).append(pairs)
+    of_values = _joined(flow)
+    every = of_values.union(_joined(others)).coalesce()
+    instances = "; ".join(access.instance for access in accesses if access.writes)
+    return Dependences(isl.UnionSet(f"{{ {instances} }}"), every, of_values, every.intersect(_union(updating)))
 
 
-def _forward(pairs: isl.UnionMap) -> isl.UnionMap:
-    """The pairs whose first instance runs before the second in program order."""
-    forward = isl.UnionMap.empty(pairs.get_space())
-
-    def visit(pair: isl.Map) -> None:
-        nonlocal forward
-        source, sink = (int(pair.get_tuple_name(t).removeprefix("S")) for t in (isl.dim_type.in_, isl.dim_type.out))
-        if source == sink:
-            pair = pair.intersect(isl.Map.lex_lt(pair.get_space().domain()))
-        if source <= sink:
-            forward = forward.union(isl.UnionMap.from_map(pair))
-
-    pairs.foreach_map(visit)
-    return forward
+def _joined(maps: Sequence[isl.Map]) -> isl.UnionMap:
+    """The union, of halves: each union copies both parts."""
+    if len(maps) > 1:
+        return _joined(maps[: len(maps) // 2]).union(_joined(maps[len(maps) // 2 :]))
+    return isl.UnionMap.from_map(maps[0]) if maps else _union(())
 
 
 def _updates(model: KernelModel) -> Iterable[str]:
@@ -161,29 +201,38 @@ def _instance(index: int, rank: int, letter: str) -> str:
     return f"S{index}[{', '.join(f'{letter}{k}' for k in range(rank))}]"
 
 
-def _reads(model: KernelModel) -> Iterable[str]:
-    """Reads of arrays that the kernel writes: no others are in a dependence."""
+def _accesses(model: KernelModel) -> Iterator[_Access]:
+    """Writes, and reads of arrays that the kernel writes: no others are in a dependence."""
     written = {s.target for s in model.statements}
-    for index, statement in enumerate(model.statements):
-        source = tuple_of(index, len(statement.extents))
-        whole = set(statement.whole_reads())
-        accesses = statement.accesses() if statement.combine else statement.accesses()[1:]
-        for array, map_ in accesses:
+    for number, statement in enumerate(model.statements):
+        instance, whole = tuple_of(number, len(statement.extents)), set(statement.whole_reads())
+        for k, (array, index) in enumerate(statement.accesses()):
             if array not in written:
                 continue
-            if array in whole:
-                rank = len(model.arrays[array].shape)
-                free = ", ".join(f"a{i}" for i in range(rank))
-                bounds = " and ".join(f"0 <= a{i} < {n}" for i, n in enumerate(model.arrays[array].shape))
-                yield f"{source} -> A{array}[{free}] : {bounds or 'true'}"
-            else:
-                yield f"{source} -> A{array}[{', '.join(map(isl_expr, map_.results))}]"
+            shape = model.arrays[array].shape
+            element, box = _anywhere(array, shape) if array in whole else _at(statement, array, index, shape)
+            if k or statement.combine:
+                yield _Access(number, instance, array, element, False, box)
+            if k == 0:
+                yield _Access(number, instance, array, element, True, box)
 
 
-def _writes(model: KernelModel) -> Iterable[str]:
-    for index, statement in enumerate(model.statements):
-        target = ", ".join(map(isl_expr, statement.write.results))
-        yield f"{tuple_of(index, len(statement.extents))} -> A{statement.target}[{target}]"
+def _anywhere(array: int, shape: Sequence[int]) -> tuple[str, _Box]:
+    """Any element of an array."""
+    names = [f"a{axis}" for axis in range(len(shape))]
+    inside = " and ".join(f"0 <= {name} < {n}" for name, n in zip(names, shape, strict=True))
+    return f"A{array}[{', '.join(names)}] : {inside or 'true'}", tuple((0, n - 1) for n in shape)
+
+
+def _at(statement: KernelStatement, array: int, index: AffineMap, shape: Sequence[int]) -> tuple[str, _Box]:
+    """The elements of an array at an index. Where its ends are not known, those are the array's."""
+    ranges, box = {d: range(n) for d, n in enumerate(statement.extents)}, list[tuple[int, int]]()
+    for expr, n in zip(index.results, shape, strict=True):
+        try:
+            box.append(bounds(expr, ranges))
+        except ValueError:
+            box.append((0, n - 1))
+    return f"A{array}[{', '.join(map(isl_expr, index.results))}]", tuple(box)
 
 
 def _union(maps: Iterable[str]) -> isl.UnionMap:

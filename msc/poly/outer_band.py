@@ -184,6 +184,19 @@ def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}
 
 
 @remembered
+def linked(deps: Dependences) -> frozenset[frozenset[int]]:
+    """The pairs of statements between which there are dependences."""
+    pairs = set[frozenset[int]]()
+
+    def note(dependence: isl.Map) -> None:
+        ends = (dependence.get_tuple_name(end) for end in (isl.dim_type.in_, isl.dim_type.out))
+        pairs.add(frozenset(int(name.removeprefix("S")) for name in ends))
+
+    deps.order.foreach_map(note)
+    return frozenset(pairs)
+
+
+@remembered
 def _ranks(deps: Dependences) -> dict[int, int]:
     """How many dimensions each statement has."""
     ranks: dict[int, int] = {}

@@ -10,7 +10,15 @@ from msc.cost.access import strides
 from msc.poly.alignment import aligned, is_aligned
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
-from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
+from msc.poly.outer_band import (
+    ScheduleLimit,
+    SharedLoop,
+    can_share,
+    carries_nothing,
+    linked,
+    restricted,
+    shared_loops,
+)
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import nested
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Run, Tree
@@ -172,7 +180,10 @@ def _place(model: KernelModel, number: int) -> tuple[int, int]:
 def _merge(
     model: KernelModel, deps: Dependences, band: Sequence[Axis], group: Group, number: int, own: Sequence[Axis]
 ) -> Group | None:
-    """The group with one more statement, if they run the same inner loops and isl finds that legal."""
+    """The group with one more statement, if they run the same inner loops and isl finds that legal.
+
+    Between statements that no dependence links only indices say which loops are the same.
+    """
     if [m.extent for m in own] != [m.extent for m in group.own]:
         return None
     together = (*group.statements, number)
@@ -182,18 +193,13 @@ def _merge(
     wanted = [{**m.dims, **o.dims} for m, o in zip(group.own, own, strict=True)]
     if not all(end_together(model, dims) for dims in wanted):
         return None
-    inner = restricted(deps, together, fixed)
-    if not can_share(inner, wanted):
+    is_found = all(is_aligned(model, w) for w in wanted)
+    if not is_found and linked(deps).isdisjoint(frozenset((s, number)) for s in group.statements):
         return None
-    if not (_aligns(model, together, wanted) or _finds(model, inner, together, wanted)):
+    inner = restricted(deps, together, fixed)
+    if not can_share(inner, wanted) or not (is_found or _finds(model, inner, together, wanted)):
         return None
     return Group(together, tuple(replace(m, dims=w) for m, w in zip(group.own, wanted, strict=True)))
-
-
-def _aligns(model: KernelModel, statements: Sequence[int], wanted: Sequence[Mapping[int, int]]) -> bool:
-    """Whether the dimensions of each loop mean the same, if only to a statement that reads what all of them compute."""
-    loops = aligned(model, statements).loops
-    return all(w in loops for w in wanted) or all(is_aligned(model, w) for w in wanted)
 
 
 def _finds(model: KernelModel, deps: Dependences, statements: Sequence[int], wanted: Sequence[dict[int, int]]) -> bool:

@@ -119,7 +119,22 @@ def staged_product(m: int = 3, n: int = 5, k: int = 4) -> KernelModel:
     )
 
 
-KERNELS = {f.__name__: f() for f in (matmul_relu, stencil, padded, gathered, transposed, staged_product)}
+def joined(n: int = 3) -> KernelModel:
+    """t = concat(x, y); out[i] = t[i + 1], which both write."""
+    (i,) = dims(1)
+    arrays = (array(n, kind="input"), array(n, kind="input"), array(2 * n - 2, kind="output"), array(2 * n))
+    return KernelModel(
+        arrays,
+        (
+            statement((n,), 3, (i,), read(0, 1, i)),
+            statement((n,), 3, (i + n,), read(1, 1, i)),
+            statement((2 * n - 2,), 2, (i,), read(3, 1, i + 1)),
+        ),
+        ("concat", "slice"),
+    )
+
+
+KERNELS = {f.__name__: f() for f in (matmul_relu, stencil, padded, gathered, transposed, staged_product, joined)}
 
 
 def evaluated(map_: AffineMap, point: Point) -> Point:

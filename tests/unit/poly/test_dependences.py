@@ -7,8 +7,19 @@ import pytest
 from msc.poly.compute import dims
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel, with_accumulators
+from msc.poly.outer_band import linked
 from msc.poly.scalar import Constant, apply
-from tests.unit.poly.kernels import KERNELS, array, conflicts, flow_pairs, matmul_relu, pairs_of, read, statement
+from tests.unit.poly.kernels import (
+    KERNELS,
+    array,
+    conflicts,
+    flow_pairs,
+    joined,
+    matmul_relu,
+    pairs_of,
+    read,
+    statement,
+)
 
 every_kernel = pytest.mark.parametrize("model", KERNELS.values(), ids=KERNELS)
 
@@ -34,6 +45,14 @@ def test_updates_of_one_place_may_be_reordered() -> None:
     between_updates = {(a, b) for a, b in pairs_of(deps.order) if a[0] == b[0] == 1}
     assert between_updates == pairs_of(deps.updates)
     assert not between_updates & pairs_of(deps.strict)
+
+
+def test_accesses_that_never_meet_are_in_no_dependence() -> None:
+    """Not even beyond the ends of their loops, where they would: so many images are joined in time for each of them."""
+    deps = dependences(joined())
+    assert linked(deps) == {frozenset((0, 2)), frozenset((1, 2))}
+    assert deps.anywhere is not None
+    assert linked(deps.anywhere) == linked(deps)
 
 
 def test_every_update_follows_its_initialisation() -> None:
