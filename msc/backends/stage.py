@@ -113,7 +113,7 @@ def kernel_stage(
         passes=runs(
             *before_expansion,
             *("expand-composites", "canonicalize-ms", "cse", "dce", "lift-sizes", "hoist-invariants", "sink-views"),
-            *("hoist-parameters", "outline-constants", cluster, "erase-barriers"),
+            *("share-concats", "hoist-parameters", "outline-constants", cluster, "erase-barriers"),
             *layouts,
             "infer-valid-extents",
         ),

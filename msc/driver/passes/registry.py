@@ -79,6 +79,7 @@ PASSES: dict[str, str] = {
     "plan-memory": "msc.lowering.cpu.memory.plan_memory:PlanMemory",
     "scan-rows": "msc.graph_kernel.scan_rows:ScanRows",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
+    "share-concats": "msc.graph_kernel.share_concats:ShareConcats",
     "store-states": "msc.graph_kernel.layout.store_states:StoreStates",
     "sink-views": "msc.graph.simplify.sink_views:SinkViews",
     "verify-davinci-kernels": "msc.codegen.davinci.verify_davinci_kernels:VerifyDavinciKernels",
