@@ -12,6 +12,7 @@ from msc.backends.registry import find_backend
 from msc.driver.artifacts.in_memory import compile_loaded
 from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
+from msc.support.diagnostics import MscError
 from tests.conformance.running import reason
 from tests.name_lists import names_of, part
 from tests.switched.suites import SUITES, chosen
@@ -42,7 +43,10 @@ def through(target: str) -> Compile:
 @click.option("--seconds", default=600, show_default=True, help="Time limit of a check.")
 def main(target: str, suites: tuple[str, ...], pattern: str, part: tuple[int, int], seconds: int) -> None:
     """Do the checks, print what fails and how many of each suite pass; exit 1 if one fails."""
-    find_backend(target)
+    try:
+        find_backend(target)
+    except MscError as error:
+        raise click.UsageError(str(error)) from error
     counts: Counter[tuple[str, bool]] = Counter()
     for suite, check in chosen(suites, pattern, part, ()):
         failure = reason(lambda check=check: check.run(through(target)), seconds)
