@@ -61,8 +61,13 @@ class KernelStatement:
     @cached_property
     def reduced(self) -> tuple[int, ...]:
         """Dimensions that the write map does not use."""
+        return self.unwritten if self.combine else ()
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        """The same of any statement: of a plain write, those of one iteration."""
         used = self.write.used_dims()
-        return tuple(d for d in range(len(self.extents)) if d not in used) if self.combine else ()
+        return tuple(d for d in range(len(self.extents)) if d not in used)
 
     @remembered
     def accesses(self) -> tuple[tuple[int, AffineMap], ...]:
@@ -202,7 +207,7 @@ def _written(model: KernelModel, moved: Sequence[int], target: int) -> list[Kern
             return [statement]
     found: dict[tuple[tuple[int, ...], AffineMap], KernelStatement] = {}
     for statement in statements:
-        kept, write = _without_reduced(statement.extents, statement.reduced, statement.write)
+        kept, write = _without_reduced(statement.extents, statement.unwritten, statement.write)
         found.setdefault((tuple(statement.extents[d] for d in kept), write), statement)
     return list(found.values())
 
@@ -213,7 +218,7 @@ def _as(body: Scalar, dtype: str) -> Scalar:
 
 def _copy_out(update: KernelStatement, array: Array, dtype: str, source: int, target: int) -> KernelStatement:
     """Copies exactly the places that the update wrote: the array may have a border that something else writes."""
-    kept, write = _without_reduced(update.extents, update.reduced, update.write)
+    kept, write = _without_reduced(update.extents, update.unwritten, update.write)
     read: Scalar = Read(source, write, dtype)
     body = read if dtype == array.dtype else Cast(read, array.dtype)
     extents, names = tuple(update.extents[d] for d in kept), tuple(update.names[d] for d in kept)

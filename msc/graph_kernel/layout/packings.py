@@ -69,17 +69,30 @@ def _row_panel_height(rows: int, columns: int, dtype: str, target: Machine) -> i
     return -(-rows // panels) if panels > 1 else None
 
 
+def _group_panel(outputs: int, dtype: str, target: Machine) -> int | None:
+    """The width of panels of a group's outputs; None where whole panels, and those whole vectors, do not fill it."""
+    panel = panel_width(outputs, dtype, target) or outputs
+    return panel if outputs % panel == 0 and panel % target.lanes(BYTES[dtype]) == 0 else None
+
+
 def weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: int | None) -> Packing:
     """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
 
     Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
+    Those of groups are at most as wide as a group.
     """
     count = op.axes if isinstance(op, SubpixelConvOp) else 0
     shape, lead, dtype = op.shape(1), tuple(range(count)), op.dtype(1)
     outputs, inputs, *kernel = shape[count:]
     taps = range(count + 2, count + 2 + len(kernel))
-    panel = panel_width(outputs, dtype, target) if places is None else _row_panel_height(outputs, places, dtype, target)
-    if panel is None or op.int_("group") > 1:
+    group = op.int_("group")
+    if group > 1:
+        panel = _group_panel(outputs // group, dtype, target)
+    elif places is None:
+        panel = panel_width(outputs, dtype, target)
+    else:
+        panel = _row_panel_height(outputs, places, dtype, target)
+    if panel is None:
         return Packing(shape, shape, (*lead, *taps, count + 1, count))
     panels = -(-outputs // panel)
     padded, split = (panels * panel, inputs, *kernel), (panels, panel, inputs, *kernel)

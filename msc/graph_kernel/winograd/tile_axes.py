@@ -1,7 +1,7 @@
 """The axes of an image in tiles, by name, and in which order tensors of tiles have them.
 
-`n` images of `b` blocks of `r` rows of `w` tiles. Blocks are in front, of all images; all other tiles are rows of a
-matrix, one for each place in a tile.
+`n` images of `b` blocks of `r` rows of `w` tiles; a volume is `d` images. Blocks are in front, of all images; all other
+tiles are rows of a matrix, one for each place in a tile.
 """
 
 from __future__ import annotations
@@ -23,18 +23,23 @@ ROW, COLUMN, CHANNEL = "row in tile", "column in tile", "channel"
 
 @dataclass(frozen=True)
 class TileAxes:
-    """The axes of `batch` images of `rows` by `columns` tiles, in blocks of `block` rows, a divisor; 0: one block."""
+    """The axes of `batch` images of `rows` by `columns` tiles, in blocks of `block` rows, a divisor; 0: one block.
+
+    Of volumes (`depth` images each) all tiles are one block.
+    """
 
     batch: int
     rows: int
     columns: int
     block: int
+    depth: int | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
         """How many there are of what an axis counts."""
         rows = self.block or self.rows
-        return {"n": self.batch, "b": self.rows // rows, "r": rows, "w": self.columns}
+        images = {"n": self.batch} if self.depth is None else {"n": self.batch, "d": self.depth}
+        return {**images, "b": self.rows // rows, "r": rows, "w": self.columns}
 
     @property
     def blocks(self) -> list[str]:
@@ -44,19 +49,25 @@ class TileAxes:
     @property
     def image(self) -> list[str]:
         """The axes of an image in tiles."""
-        return ["n", CHANNEL, *self._along_rows(), ROW, "w", COLUMN]
+        return ["n", CHANNEL, *self._along_depth(), *self._along_rows(), ROW, "w", COLUMN]
 
     @property
     def matrices(self) -> list[str]:
         """The same axes with blocks in front, then tiles, and then places in a tile."""
-        tiles = [name for name in ("n", *self._along_rows(), "w") if name not in self.blocks]
+        tiles = [n for n in ("n", *self._along_depth(), *self._along_rows(), "w") if n not in self.blocks]
         return [*self.blocks, *tiles, ROW, COLUMN, CHANNEL]
+
+    def _along_depth(self) -> list[str]:
+        return [] if self.depth is None else ["d"]
 
     def _along_rows(self) -> list[str]:
         return [name for name in "br" if self.sizes[name] > 1] or ["r"]
 
     def windows(self, emit: Emitter, image: SSAValue, size: int, stride: int) -> SSAValue:
-        """All windows of `size` by `size` of an image `[n, c, h, w]`, with the axes of `image`."""
+        """All windows of `size` by `size` of an image `[n, c, h, w]` or a volume, with the axes of `image`."""
+        if self.depth is not None:
+            tiles = emit(WindowsOp, image, size=[1, size, size], stride=[1, stride, stride])
+            return emit.reshape(tiles, (*static_shape(tiles)[:3], *static_shape(tiles)[4:]))
         if self._along_rows() != ["b", "r"]:
             return emit(WindowsOp, image, size=[size] * 2, stride=[stride] * 2)
         width, step = static_shape(image)[-1], self.block * stride

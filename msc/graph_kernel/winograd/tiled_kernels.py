@@ -16,7 +16,7 @@ from msc.dialects.gk import COMPUTE_AT, KernelOp, KernelYieldOp
 from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import to_attribute
@@ -31,7 +31,7 @@ Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
 """Emits the operations of a kernel's body on its arguments, and gives what it yields."""
 
 
-def is_plain(conv: Conv2dOp) -> bool:
+def is_plain(conv: Conv2dOp | Conv3dOp) -> bool:
     """Whether a convolution is dense, not strided and of f32: f16 and bf16 have no digits to lose."""
     plain = {*conv.ints("stride"), *conv.ints("dilation"), conv.int_("group")} == {1}
     return plain and conv.dtype(0) == "f32"
@@ -43,7 +43,7 @@ class TiledKernels:
     WHAT: ClassVar[str] = "ms.conv2d"
     """What is computed, for reports."""
 
-    def __init__(self, kernel: KernelOp, conv: Conv2dOp, tile: int, axes: TileAxes) -> None:
+    def __init__(self, kernel: KernelOp, conv: Conv2dOp | Conv3dOp, tile: int, axes: TileAxes) -> None:
         self._kernel, self._conv, self._tile, self._axes = kernel, conv, tile, axes
         self._matrices = filtering_matrices(tile)
         self._size = tile + TAPS - 1
@@ -91,7 +91,9 @@ class TiledKernels:
         counts, shape = (self._axes.rows, self._axes.columns), static_shape(x)
         lengths = zip(counts, (shape[axis] for axis in axes[2:]), strict=True)
         found = [0, channels, *(tiles * self._tile + overlap - length for tiles, length in lengths)]
-        more = [found[axes.index(axis)] for axis in range(len(axes))]
+        more = [0] * len(shape)
+        for axis, count in zip(axes, found, strict=True):
+            more[axis] = count
         if not any(more):
             return x
         if _is_zero_padding(x):
@@ -100,7 +102,7 @@ class TiledKernels:
         return self._emit("winograd_pad", [x], lambda emit, v: [emit(PadOp, v[0], pad=amounts)])[0]
 
     def _tiles(self, emit: Emitter, image: SSAValue, size: int, matrix: Matrix) -> SSAValue:
-        """Windows of `size` of an image `[n, c, h, w]`, transformed, with the axes of `image` of the tiles."""
+        """Windows of `size` of an image `[n, c, h, w]` or a volume, transformed; the axes are `image` of the tiles."""
         return self._transformed(emit, self._axes.windows(emit, image, size, self._tile), matrix)
 
     def _transformed(self, emit: Emitter, tiles: SSAValue, matrix: Matrix) -> SSAValue:

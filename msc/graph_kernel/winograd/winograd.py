@@ -7,19 +7,21 @@ from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.constancy import is_constant
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
-from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.filter_gradient import FilterGradientKernels, gradient_by_filter
 from msc.graph_kernel.winograd.tiled_kernels import is_plain
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
+from msc.graph_kernel.winograd.volume_kernels import VolumeKernels
 from msc.graph_kernel.winograd.winograd_cost import ConvolutionForm, FormChoice, Sizes
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
@@ -31,7 +33,8 @@ from msc.schedule.sums.partial_sums import LONG
 class Winograd(ModulePass):
     """Compute 3x3 convolutions by Winograd transforms, where that takes less time.
 
-    Takes: kernels. Gives: in place of a kernel around a dense f32 `ms.conv2d` of 3x3 taps and stride 1 three kernels:
+    Takes: kernels. Gives: in place of a kernel around a dense f32 `ms.conv2d` of 3x3 taps and stride 1, or `ms.conv3d`
+    of any number of images by 3x3 taps, three kernels:
     overlapping tiles of the image are transformed, multiplied with the transformed weights (a product of matrices for
     each place in a tile), and transformed back, with what followed the convolution. Constant weights are transformed
     at compile time (`hoist-parameters` afterwards), others (of a training step, and of its gradients) by a kernel of
@@ -40,8 +43,8 @@ class Winograd(ModulePass):
     and the sums transformed to the filter's taps. Where tiles do not fill the image, it is padded, and the result cut;
     so are channels then, if few more fill whole vectors. Keeps: the meaning up to rounding, which docs/numerics.md
     bounds.
-    It works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`; `compute-at-consumers`
-    makes one kernel of the three), unless calls decide sizes.
+    Of an image it works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`;
+    `compute-at-consumers` makes one kernel of the three), unless calls decide sizes.
     A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks, as for one thread, so that
     results have the same bits for any number; blocks are smaller where threads share these evenly.
     Options: `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
@@ -73,7 +76,7 @@ class Winograd(ModulePass):
         on blocks.
         """
         conv = _fitting_convolution(kernel)
-        if conv is None:
+        if not isinstance(conv, Conv2dOp):
             return form
         sizes = Sizes.of(conv)
         if self.rows is None:
@@ -85,19 +88,29 @@ def _rewrite(lanes: int, kernel: KernelOp, form: ConvolutionForm) -> None:
     gradient, conv = gradient_by_filter(kernel), _fitting_convolution(kernel)
     if gradient is not None:
         FilterGradientKernels(kernel, gradient, form.tile).replace()
+    elif isinstance(conv, Conv3dOp):
+        VolumeKernels(kernel, conv, form.tile, 0, lanes).replace()
     elif conv is not None:
         WinogradKernels(kernel, conv, form.tile, form.block, lanes).replace()
 
 
-def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:
+def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | Conv3dOp | None:
     """The one convolution of the kernel, if it is of the form that is taken and reads inputs of the kernel."""
-    found = [op for op in kernel.body.block.ops if isinstance(op, Conv2dOp)]
+    found = [op for op in kernel.body.block.ops if isinstance(op, Conv2dOp | Conv3dOp)]
     if len(found) != 1 or not _fits(found[0]):
         return None
-    if not all(isinstance(v, BlockArgument) and v.uses.get_length() == 1 for v in found[0].operands):
+    arguments = [v for v in found[0].operands if isinstance(v, BlockArgument) and v.uses.get_length() == 1]
+    if len(arguments) != len(found[0].operands):
+        return None
+    if isinstance(found[0], Conv3dOp) and not _is_plain_volume(found[0], kernel.inputs[arguments[1].index]):
         return None
     return found[0]
 
 
-def _fits(conv: Conv2dOp) -> bool:
-    return is_plain(conv) and conv.shape(1)[2:] == (TAPS, TAPS) and 0 not in conv.result_shape()
+def _is_plain_volume(conv: Conv3dOp, weight: SSAValue) -> bool:
+    """Whether a weight is constant and calls decide no sizes: the images of all volumes are one axis of the tiles."""
+    return is_constant(weight) and not has_open_sizes(conv)
+
+
+def _fits(conv: Conv2dOp | Conv3dOp) -> bool:
+    return is_plain(conv) and conv.shape(1)[-2:] == (TAPS, TAPS) and 0 not in conv.result_shape()

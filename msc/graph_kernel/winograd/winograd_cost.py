@@ -19,7 +19,7 @@ from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
 from msc.dialects.gk import KernelOp, KernelYieldOp
-from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph_kernel.chains import reader_of
 from msc.graph_kernel.compute_at_consumers import merge_asked, merge_faster
@@ -132,9 +132,10 @@ class FormChoice:
         return best
 
     def _blocks(self, kernel: KernelOp, tile: int) -> Sequence[int]:
-        if not self.has_blocks or gradient_by_filter(kernel) is not None:
+        convolution, _ = _operands(kernel)
+        if not self.has_blocks or isinstance(convolution, Conv3dOp) or gradient_by_filter(kernel) is not None:
             return ()
-        return Sizes.of(_operands(kernel)[0]).blocks(tile, self.cycles.target.machine)
+        return Sizes.of(convolution).blocks(tile, self.cycles.target.machine)
 
     def _cycles(self, kernel: KernelOp, form: ConvolutionForm, between: int, most: float = inf) -> float:
         """Of its convolution, with a padding in front, alone in a module, up to `most`."""
@@ -163,9 +164,9 @@ def _constant_bytes(kernels: Sequence[KernelOp], among: Sequence[KernelOp], tile
     return sum(bytes_of(value) * (places if value in taken else TAPS**2) // TAPS**2 for value in constants)
 
 
-def _operands(kernel: KernelOp) -> tuple[Conv2dOp, list[SSAValue]]:
+def _operands(kernel: KernelOp) -> tuple[Conv2dOp | Conv3dOp, list[SSAValue]]:
     """Its convolution, and what that reads."""
-    (convolution,) = (op for op in kernel.body.block.ops if isinstance(op, Conv2dOp))
+    (convolution,) = (op for op in kernel.body.block.ops if isinstance(op, Conv2dOp | Conv3dOp))
     arguments = [value for value in convolution.operands if isinstance(value, BlockArgument)]
     return convolution, [kernel.inputs[argument.index] for argument in arguments]
 
@@ -210,7 +211,7 @@ def _gradient_module(kernel: KernelOp) -> ModuleOp:
     return module_of(block, [*given, made], kernel)
 
 
-def _around(convolution: Conv2dOp, values: Sequence[SSAValue], like: KernelOp) -> KernelOp:
+def _around(convolution: Conv2dOp | Conv3dOp, values: Sequence[SSAValue], like: KernelOp) -> KernelOp:
     """A kernel, called as another one, around a convolution alone, of values."""
     inside = Block(arg_types=[value.type for value in values])
     copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))

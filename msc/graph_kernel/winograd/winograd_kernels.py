@@ -10,7 +10,7 @@ from msc.analysis.constancy import is_constant
 from msc.cost.register_tiles import MUCH_LESS
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
-from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.ms.linear import BatchMatmulOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.padding import PadOp
@@ -29,10 +29,11 @@ class WinogradKernels(TiledKernels):
     vectors of `lanes` as well: then no transformation or product has parts of vectors.
     """
 
-    def __init__(self, kernel: KernelOp, conv: Conv2dOp, tile: int, block: int, lanes: int) -> None:
-        self._batch, self._outputs, *image = conv.result_shape()
+    def __init__(self, kernel: KernelOp, conv: Conv2dOp | Conv3dOp, tile: int, block: int, lanes: int) -> None:
+        self._batch, self._outputs, *depth = conv.result_shape()[:-2]
+        image = conv.result_shape()[-2:]
         rows, columns = (-(-length // tile) for length in image)
-        super().__init__(kernel, conv, tile, TileAxes(self._batch, rows, columns, block))
+        super().__init__(kernel, conv, tile, TileAxes(self._batch, rows, columns, block, *depth))
         self._is_whole = not any(length % tile for length in image)
         inputs = conv.shape(1)[1]
         self._more_inputs, self._more_outputs = (
@@ -42,7 +43,8 @@ class WinogradKernels(TiledKernels):
     def replace(self) -> None:
         """Put the new kernels in front of the old one, and erase that."""
         x, weight = (self._kernel.inputs[self._argument(k)] for k in range(2))
-        image = self._reaching(x, TAPS - 1, self._more_inputs)
+        rank = len(static_shape(x))
+        image = self._reaching(x, TAPS - 1, self._more_inputs, (0, 1, rank - 2, rank - 1))
         transformed = self._in_blocks("winograd_input", [image], self._input)
         multiplied = self._in_blocks("winograd_product", [transformed, self._filters(weight)], self._product)
         self._let_go(self._finish(multiplied))
@@ -57,20 +59,24 @@ class WinogradKernels(TiledKernels):
         return [self._axes.to_matrices(emit, self._tiles(emit, values[0], self._size, self._matrices.input))]
 
     def _filters(self, weight: SSAValue) -> SSAValue:
-        """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels, of a constant; it is computed once.
+        """As the product reads them, in front of the kernels, of a constant; it is computed once.
 
-        Of others to `[row, ic, column, oc]`: a kernel that has all places of a channel at a time writes a few parts of
-        memory then, which fall into different sets of the caches.
+        Others `[oc, ic, 3, 3]` to `[row, ic, column, oc]`: a kernel that has all places of a channel at a time writes a
+        few parts of memory then, which fall into different sets of the caches.
         """
         if not is_constant(weight):
             return self._computed_filters(weight)
         emit = Emitter(self._conv)
-        places = self._places(weight, emit, [2, 3, 1, 0])
-        filters = emit.reshape(places, (self._size**2, *static_shape(places)[2:]))
+        filters = self._stored(weight, emit)
         for op in emit.ops:
             op.location = self._conv.location
         self._insert(emit.ops)
         return filters
+
+    def _stored(self, weight: SSAValue, emit: Emitter) -> SSAValue:
+        """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`."""
+        places = self._places(weight, emit, [2, 3, 1, 0])
+        return emit.reshape(places, (self._size**2, *static_shape(places)[2:]))
 
     def _computed_filters(self, weight: SSAValue) -> SSAValue:
         """By a kernel that also moves elements as others in front did: those of a gradient are swapped and reversed."""
@@ -85,10 +91,10 @@ class WinogradKernels(TiledKernels):
 
     def _places(self, weight: SSAValue, emit: Emitter, order: Sequence[int]) -> SSAValue:
         """The transformed filters with their axes in some order."""
-        matrix = entries(self._matrices.filter)
+        matrix, taps = entries(self._matrices.filter), len(static_shape(weight)) - 2
         if self._more_inputs or self._more_outputs:
-            weight = emit(PadOp, weight, pad=[0, 0, 0, 0, self._more_outputs, self._more_inputs, 0, 0])
-        for axis in (2, 3):
+            weight = emit(PadOp, weight, pad=[*[0] * (taps + 2), self._more_outputs, self._more_inputs, *[0] * taps])
+        for axis in (taps, taps + 1):
             weight = emit(TransformAxisOp, weight, axis=axis, matrix=matrix)
         return emit(TransposeOp, weight, perm=order)
 
@@ -104,10 +110,9 @@ class WinogradKernels(TiledKernels):
         return self._transformed(emit, self._axes.to_image(emit, product, self._size), self._matrices.output)
 
     def _image(self, results: SSAValue, emit: Emitter) -> SSAValue:
-        outputs = self._outputs + self._more_outputs
-        return emit.reshape(
-            results, (self._batch, outputs, self._axes.rows * self._tile, self._axes.columns * self._tile)
-        )
+        depth = self._conv.result_shape()[2:-2]
+        image = self._axes.rows * self._tile, self._axes.columns * self._tile
+        return emit.reshape(results, (self._batch, self._outputs + self._more_outputs, *depth, *image))
 
     def _finish(self, product: SSAValue) -> Sequence[SSAValue]:
         """Transform back and do what followed the convolution, in one kernel if that works on any axes."""
@@ -135,7 +140,7 @@ class WinogradKernels(TiledKernels):
         return self._emit(label, [*image, *inputs], on_image)
 
     def _in_tiles(self, value: SSAValue, emit: Emitter) -> SSAValue:
-        """What broadcasts to `[n, oc, h, w]` as it broadcasts to `_results`."""
+        """What broadcasts to the result of the convolution as it broadcasts to `_results`."""
         return emit.reshape(value, self._axes.split(static_shape(value), self._tile))
 
     def _part(self, image: SSAValue, emit: Emitter) -> SSAValue:

@@ -9,10 +9,11 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.target import TargetAttr, set_target
+from msc.dialects.open_sizes import SIZES
 from msc.graph.expand.expand_composites import ExpandComposites
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
@@ -125,6 +126,37 @@ def test_blocks_of_rows(size: tuple[int, int], rows: int, tile: int) -> None:
     residual = ("%r = ms.add %c, %b\n%y = ms.relu %r", f", %b: tensor<{size[0]}x{size[1]}xf32>")
     assert_same(convolution((3, 5), size), tile, rows)
     assert_same(convolution((2, 3), size, residual[0], more=residual[1], batch=2), tile, rows)
+
+
+def volume(taps: int, size: tuple[int, int, int], after: str, more: str = "", batch: int = 1) -> tuple[str, str, str]:
+    """Arguments, body and parameters of a graph around a convolution of a volume of `size` by 5x3xtapsx3x3."""
+    depth, height, width = size
+    shape = f"5x3x{taps}x3x3xf32"
+    body = f'%w = ms.get_parameter @w : tensor<{shape}>\n%c = ms.conv3d %x, %w {{pad_mode = "same"}}\n{after}'
+    arguments = f"%x: tensor<{batch}x3x{depth}x{height}x{width}xf32>{more}"
+    return arguments, body, f"ms.parameter @w : tensor<{shape}>"
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("taps", [1, 2, 3])
+@pytest.mark.parametrize("size", [(1, 8, 8), (4, 8, 12), (3, 7, 5), (2, 1, 9)])
+def test_volumes(size: tuple[int, int, int], taps: int, tile: int) -> None:
+    assert_same(volume(taps, size, "%y = ms.relu %c"), tile)
+    residual = ", %b: tensor<5x1x1x1xf32>, %d: tensor<{}xf32>".format("x".join(map(str, (2, 5, *size))))
+    after = "%r = ms.add %c, %b\n%s = ms.add %r, %d\n%y = ms.relu %s"
+    assert_same(volume(taps, size, after, residual, batch=2), tile)
+    assert_same(volume(taps, size, "%s = ms.softmax %c {axis = 1}\n%y = ms.add %c, %s", batch=2), tile)
+
+
+@pytest.mark.parametrize("gives", ["weights", "sizes"])
+def test_volumes_of_which_calls_give_weights_or_sizes_are_left_alone(gives: str) -> None:
+    graph = function(*volume(3, (4, 8, 8), "%y = ms.identity %c"))
+    if gives == "weights":
+        graph = function("%x: tensor<1x3x4x8x8xf32>, %w: tensor<5x3x3x3x3xf32>", "%y = ms.conv3d %x, %w")
+    else:
+        graph.attributes[SIZES] = DictionaryAttr({})
+    after = run(graph, ExpandComposites(), ClusterKernels(), Winograd(tile=4))
+    assert "winograd_product" not in [op.label.data for op in after.walk() if isinstance(op, KernelOp)]
 
 
 EPILOGUES = [
