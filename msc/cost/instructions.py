@@ -27,37 +27,11 @@ from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vect
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
 from msc.cost.regrouped_lanes import interleaved_cost, turned_cost
+from msc.cost.statement_tiles import StatementTile
 from msc.dialects.element_types import BYTES
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel, KernelStatement
 from msc.targets.machine import Machine
-
-
-@dataclass(frozen=True)
-class StatementTile:
-    """How a statement is cut: dimensions with how many of each, the rows, by `width` of dimension `vector`.
-
-    `inner` are the dimensions of its loops below those that it shares with other statements, innermost last.
-    """
-
-    rows: tuple[tuple[int, int], ...]
-    vector: int | None
-    width: int
-    inner: tuple[int, ...] = ()
-    tail: int = 0
-    across: int | None = None
-    """The last `tail` of the width run as vectors along this dimension, of the rows or of the inner ones."""
-    loops: tuple[int, ...] = ()
-    """The dimensions of all loops that run an element at a time, innermost last."""
-    blocks: int = 1
-    """Blocks of the reduction, between which the sums are in memory."""
-    requested: tuple[str, ...] = ()
-    """The arrays that each step prefetches, a line at a time."""
-
-    @property
-    def cut(self) -> tuple[tuple[int, int], ...]:
-        """All dimensions that it cuts, with how much of each."""
-        return self.rows if self.vector is None else (*self.rows, (self.vector, self.width))
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from math import ceil, inf, prod
 from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import lanes_of, pieces
-from msc.cost.instructions import StatementCost, StatementTile
+from msc.cost.instructions import StatementCost
 from msc.cost.matrix_units import copies, unit_cycles
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
+from msc.cost.statement_tiles import StatementTile
 from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
 from msc.dialects.element_types import BYTES

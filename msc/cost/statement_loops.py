@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from msc.cost.instructions import StatementTile
+from msc.cost.statement_tiles import StatementTile
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
 
 

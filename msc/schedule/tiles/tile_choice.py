@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from msc.cost.instructions import StatementTile
 from msc.cost.prediction import KernelCost
 from msc.cost.statement_loops import statement_loops, tile_of
+from msc.cost.statement_tiles import StatementTile
 from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule.loops.loop_order import FASTER
 from msc.schedule.tiles.tiling import RegisterTile, TileSearch

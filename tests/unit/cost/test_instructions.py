@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from msc.cost.instructions import StatementCost, StatementTile
+from msc.cost.instructions import StatementCost
 from msc.cost.line_splits import share_split
+from msc.cost.statement_tiles import StatementTile
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Constant, Index, Read, Scalar
