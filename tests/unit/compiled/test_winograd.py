@@ -48,14 +48,23 @@ NETWORK = """builtin.module @net attributes {{ms.weights = "net.safetensors"}} {
 """
 """Channels change, an epilogue with a bias, and one with a residual image; convolutions one after the other."""
 
+VOLUMES = (
+    NETWORK.replace("conv2d", "conv3d")
+    .replace("x3x1x1xf32", "x3x1x1x1xf32")
+    .replace("x3x3xf32", "x2x3x3xf32")
+    .replace("{h}x{w}", "4x{h}x{w}")
+)
+"""The same of volumes of four images, two of which a tap reads."""
 
-def network(folder: Path, a: int, b: int, h: int, w: int) -> Path:
+
+def network(folder: Path, a: int, b: int, h: int, w: int, text: str = NETWORK) -> Path:
     rng = np.random.default_rng(a + b)
-    shapes = {"v": (a, 3, 1, 1), "w": (b, a, 3, 3), "u": (b, b, 3, 3), "bias": (b,)}
+    taps = (3, 3) if text == NETWORK else (2, 3, 3)
+    shapes = {"v": (a, 3, *(1 for _ in taps)), "w": (b, a, *taps), "u": (b, b, *taps), "bias": (b,)}
     weights = {name: rng.uniform(-0.3, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
     (folder / "net.safetensors").write_bytes(save(weights))
     path = folder / "net.mir"
-    path.write_text(NETWORK.format(a=a, b=b, h=h, w=w), encoding="utf-8")
+    path.write_text(text.format(a=a, b=b, h=h, w=w), encoding="utf-8")
     return path
 
 
@@ -78,12 +87,23 @@ def with_tiles(model: Path, tile: int, march: str, rows: int = 0, *, merged: boo
 @pytest.mark.parametrize("march", ["native", "x86-64-v2"])
 @pytest.mark.parametrize("sizes", [(16, 32, 8, 12), (5, 19, 8, 8), (33, 7, 9, 5), (1, 1, 3, 4)])
 def test_as_the_interpreter(sizes: tuple[int, int, int, int], march: str, tile: int, tmp_path: Path) -> None:
-    model = network(tmp_path, *sizes)
-    x = np.random.default_rng(1).standard_normal((2, 3, *sizes[2:])).astype(np.float32)
+    assert_as_the_interpreter(network(tmp_path, *sizes), (2, 3, *sizes[2:]), march, tile)
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize(("march", "threads"), [("native", 1), ("native", 2), ("x86-64-v2", 1)])
+@pytest.mark.parametrize("sizes", [(16, 32, 8, 12), (5, 19, 9, 5), (1, 1, 3, 4)])
+def test_volumes(sizes: tuple[int, int, int, int], march: str, threads: int, tile: int, tmp_path: Path) -> None:
+    assert_as_the_interpreter(network(tmp_path, *sizes, VOLUMES), (2, 3, 4, *sizes[2:]), march, tile, threads)
+
+
+def assert_as_the_interpreter(model: Path, shape: tuple[int, ...], march: str, tile: int, threads: int = 1) -> None:
+    folder = model.parent
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     stage = with_tiles(model, tile, march)
     assert stage.read_text("utf-8").count('"winograd_product"') == 2
-    compilation = compile_model(str(stage), CompileOptions(march=march))
-    program = build(generate_c(compilation), compilation.parameters(), "so", tmp_path / "n.so", BuildOptions(QUICK))
+    compilation = compile_model(str(stage), CompileOptions(march=march, threads=threads))
+    program = build(generate_c(compilation), compilation.parameters(), "so", folder / "n.so", BuildOptions(QUICK))
     plain = compile_read(read_model(str(model), CompileOptions()), CompileOptions(), stop_after="graph")
     (expected,) = evaluate(plain.module, [x], plain.parameters())
     (actual,) = load(program).results(x)
