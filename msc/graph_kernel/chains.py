@@ -13,14 +13,12 @@ from msc.poly.alignment import aligned, is_along
 from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 from msc.schedule.sums.partial_sums import long_sums
+from msc.schedule.sums.sum_order import ROUNDED
 
 MOST = 10
 """How many inputs the kernels of a chain may have: a bound of the search. A concatenation of many images has a
 statement for each, and it takes long to choose and to prove the loops of what it is merged with.
 """
-
-ROUNDED = ("add", "mul")
-"""The combiners whose result depends on the order."""
 
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""

@@ -131,6 +131,12 @@ def dependences(model: KernelModel) -> Dependences:
     return Dependences(instances, order, flow, updates, found)
 
 
+def statement_numbers(pairs: isl.Map) -> tuple[int, int]:
+    """The numbers of the two statements whose instances are in a relation."""
+    source, sink = (int(pairs.get_tuple_name(t).removeprefix("S")) for t in (isl.dim_type.in_, isl.dim_type.out))
+    return source, sink
+
+
 @dataclass(frozen=True)
 class _Access:
     """An access of a statement, whose iterations are `instance`, to `element` of an array, both in isl's syntax.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from msc.poly.dependences import Dependences
+from msc.poly.dependences import Dependences, statement_numbers
 from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 
@@ -188,11 +188,7 @@ def linked(deps: Dependences) -> frozenset[frozenset[int]]:
     """The pairs of statements between which there are dependences."""
     pairs = set[frozenset[int]]()
 
-    def note(dependence: isl.Map) -> None:
-        ends = (dependence.get_tuple_name(end) for end in (isl.dim_type.in_, isl.dim_type.out))
-        pairs.add(frozenset(int(name.removeprefix("S")) for name in ends))
-
-    deps.order.foreach_map(note)
+    deps.order.foreach_map(lambda found: pairs.add(frozenset(statement_numbers(found))))
     return frozenset(pairs)
 
 

@@ -66,15 +66,13 @@ class TileAxes:
     def windows(self, emit: Emitter, image: SSAValue, size: int, stride: int) -> SSAValue:
         """All windows of `size` by `size` of an image `[n, c, h, w]` or a volume, with the axes of `image`."""
         if self.depth is not None:
-            tiles = emit(WindowsOp, image, size=[1, size, size], stride=[1, stride, stride])
-            return emit.reshape(tiles, (*static_shape(tiles)[:3], *static_shape(tiles)[4:]))
+            return _windows_of_each(emit, image, size, stride)
         if self._along_rows() != ["b", "r"]:
             return emit(WindowsOp, image, size=[size] * 2, stride=[stride] * 2)
         width, step = static_shape(image)[-1], self.block * stride
         blocks = emit(WindowsOp, image, size=[step + size - stride, width], stride=[step, 1])
         images = emit.reshape(blocks, (*static_shape(blocks)[:4], width))
-        tiles = emit(WindowsOp, images, size=[1, size, size], stride=[1, stride, stride])
-        return emit.reshape(tiles, (*static_shape(tiles)[:3], *static_shape(tiles)[4:]))
+        return _windows_of_each(emit, images, size, stride)
 
     def to_matrices(self, emit: Emitter, tiles: SSAValue) -> SSAValue:
         """An image in tiles as `[blocks..., tile, place in tile, channel]`."""
@@ -96,6 +94,12 @@ class TileAxes:
         axes = ((height, [*self._along_rows(), ROW]), (width, ["w", COLUMN]))
         parts = ([sizes[name] if length > 1 else 1 for name in names] for length, names in axes)
         return [*front[2:], *chain.from_iterable(parts)]
+
+
+def _windows_of_each(emit: Emitter, images: SSAValue, size: int, stride: int) -> SSAValue:
+    """All windows of `size` by `size` of each image along the third axis of `[n, c, images, h, w]`."""
+    tiles = emit(WindowsOp, images, size=[1, size, size], stride=[1, stride, stride])
+    return emit.reshape(tiles, (*static_shape(tiles)[:3], *static_shape(tiles)[4:]))
 
 
 def _arranged(emit: Emitter, value: SSAValue, names: Sequence[str], wanted: Sequence[str]) -> SSAValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -27,11 +27,14 @@ from msc.graph_kernel.winograd.tile_axes import COLUMN, ROW, TileAxes
 from msc.graph_kernel.winograd.transforms import TAPS, Matrix, filtering_matrices
 from msc.ir.typed import static_shape
 
+TiledConvolution: TypeAlias = Conv2dOp | Conv3dOp
+"""Convolutions of images, and of volumes of them."""
+
 Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
 """Emits the operations of a kernel's body on its arguments, and gives what it yields."""
 
 
-def is_plain(conv: Conv2dOp | Conv3dOp) -> bool:
+def is_plain(conv: TiledConvolution) -> bool:
     """Whether a convolution is dense, not strided and of f32: f16 and bf16 have no digits to lose."""
     plain = {*conv.ints("stride"), *conv.ints("dilation"), conv.int_("group")} == {1}
     return plain and conv.dtype(0) == "f32"
@@ -43,7 +46,7 @@ class TiledKernels:
     WHAT: ClassVar[str] = "ms.conv2d"
     """What is computed, for reports."""
 
-    def __init__(self, kernel: KernelOp, conv: Conv2dOp | Conv3dOp, tile: int, axes: TileAxes) -> None:
+    def __init__(self, kernel: KernelOp, conv: TiledConvolution, tile: int, axes: TileAxes) -> None:
         self._kernel, self._conv, self._tile, self._axes = kernel, conv, tile, axes
         self._matrices = filtering_matrices(tile)
         self._size = tile + TAPS - 1

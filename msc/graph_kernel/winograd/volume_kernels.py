@@ -40,8 +40,8 @@ class VolumeKernels(WinogradKernels):
         images = emit(TransposeOp, emit.reshape(tiles, volume), perm=[0, 3, 1, 2])
         products = emit(Conv2dOp, images, filters, group=places)
         matrices = emit(TransposeOp, products, perm=[0, 2, 3, 1])
-        *images, columns = static_shape(matrices)
-        return [emit.reshape(matrices, (prod(images), columns))]  # an output's axes may be merged, not split
+        *rows, columns = static_shape(matrices)
+        return [emit.reshape(matrices, (prod(rows), columns))]  # an output's axes may be merged, not split
 
     def _results(self, product: SSAValue, emit: Emitter) -> SSAValue:
         rows, columns = static_shape(product)

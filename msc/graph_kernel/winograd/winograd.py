@@ -19,7 +19,7 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.filter_gradient import FilterGradientKernels, gradient_by_filter
-from msc.graph_kernel.winograd.tiled_kernels import is_plain
+from msc.graph_kernel.winograd.tiled_kernels import TiledConvolution, is_plain
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.graph_kernel.winograd.volume_kernels import VolumeKernels
 from msc.graph_kernel.winograd.winograd_cost import ConvolutionForm, FormChoice, Sizes
@@ -94,9 +94,9 @@ def _rewrite(lanes: int, kernel: KernelOp, form: ConvolutionForm) -> None:
         WinogradKernels(kernel, conv, form.tile, form.block, lanes).replace()
 
 
-def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | Conv3dOp | None:
+def _fitting_convolution(kernel: KernelOp) -> TiledConvolution | None:
     """The one convolution of the kernel, if it is of the form that is taken and reads inputs of the kernel."""
-    found = [op for op in kernel.body.block.ops if isinstance(op, Conv2dOp | Conv3dOp)]
+    found = [op for op in kernel.body.block.ops if isinstance(op, TiledConvolution)]
     if len(found) != 1 or not _fits(found[0]):
         return None
     arguments = [v for v in found[0].operands if isinstance(v, BlockArgument) and v.uses.get_length() == 1]
@@ -112,5 +112,5 @@ def _is_plain_volume(conv: Conv3dOp, weight: SSAValue) -> bool:
     return is_constant(weight) and not has_open_sizes(conv)
 
 
-def _fits(conv: Conv2dOp | Conv3dOp) -> bool:
+def _fits(conv: TiledConvolution) -> bool:
     return is_plain(conv) and conv.shape(1)[-2:] == (TAPS, TAPS) and 0 not in conv.result_shape()

@@ -27,6 +27,7 @@ from msc.graph_kernel.forms import LAYOUTS, module_of
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.layout.stored_inputs import transposition_kernel
 from msc.graph_kernel.winograd.filter_gradient import gradient_by_filter
+from msc.graph_kernel.winograd.tiled_kernels import TiledConvolution
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.ir.typed import tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
@@ -164,9 +165,9 @@ def _constant_bytes(kernels: Sequence[KernelOp], among: Sequence[KernelOp], tile
     return sum(bytes_of(value) * (places if value in taken else TAPS**2) // TAPS**2 for value in constants)
 
 
-def _operands(kernel: KernelOp) -> tuple[Conv2dOp | Conv3dOp, list[SSAValue]]:
+def _operands(kernel: KernelOp) -> tuple[TiledConvolution, list[SSAValue]]:
     """Its convolution, and what that reads."""
-    (convolution,) = (op for op in kernel.body.block.ops if isinstance(op, Conv2dOp | Conv3dOp))
+    (convolution,) = (op for op in kernel.body.block.ops if isinstance(op, TiledConvolution))
     arguments = [value for value in convolution.operands if isinstance(value, BlockArgument)]
     return convolution, [kernel.inputs[argument.index] for argument in arguments]
 
@@ -211,7 +212,7 @@ def _gradient_module(kernel: KernelOp) -> ModuleOp:
     return module_of(block, [*given, made], kernel)
 
 
-def _around(convolution: Conv2dOp | Conv3dOp, values: Sequence[SSAValue], like: KernelOp) -> KernelOp:
+def _around(convolution: TiledConvolution, values: Sequence[SSAValue], like: KernelOp) -> KernelOp:
     """A kernel, called as another one, around a convolution alone, of values."""
     inside = Block(arg_types=[value.type for value in values])
     copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))

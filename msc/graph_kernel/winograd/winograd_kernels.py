@@ -10,14 +10,13 @@ from msc.analysis.constancy import is_constant
 from msc.cost.register_tiles import MUCH_LESS
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
-from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.ms.linear import BatchMatmulOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.graph.emitter import Emitter
 from msc.graph_kernel.layout.stored_inputs import erase_unread, moves_before, repeated
 from msc.graph_kernel.winograd.tile_axes import TileAxes
-from msc.graph_kernel.winograd.tiled_kernels import TiledKernels, entries, places_first
+from msc.graph_kernel.winograd.tiled_kernels import TiledConvolution, TiledKernels, entries, places_first
 from msc.graph_kernel.winograd.transforms import TAPS
 from msc.ir.typed import static_shape
 
@@ -29,7 +28,7 @@ class WinogradKernels(TiledKernels):
     vectors of `lanes` as well: then no transformation or product has parts of vectors.
     """
 
-    def __init__(self, kernel: KernelOp, conv: Conv2dOp | Conv3dOp, tile: int, block: int, lanes: int) -> None:
+    def __init__(self, kernel: KernelOp, conv: TiledConvolution, tile: int, block: int, lanes: int) -> None:
         self._batch, self._outputs, *depth = conv.result_shape()[:-2]
         image = conv.result_shape()[-2:]
         rows, columns = (-(-length // tile) for length in image)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from msc.poly.dependences import Dependences, tuple_of, valid_domain
+from msc.poly.dependences import Dependences, statement_numbers, tuple_of, valid_domain
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import carries_nothing, loop_row
@@ -66,15 +66,10 @@ def _first_violated(schedule: isl.Schedule, deps: Dependences) -> tuple[int, int
 
     def visit(pairs: isl.Map) -> None:
         if not found and not _backwards(schedule, isl.UnionMap.from_map(pairs), isl.Map.lex_lt).is_empty():
-            found.append(_numbers(pairs))
+            found.append(statement_numbers(pairs))
 
     deps.strict.foreach_map(visit)
     return found[0]
-
-
-def _numbers(pairs: isl.Map) -> tuple[int, int]:
-    source, sink = (int(pairs.get_tuple_name(t).removeprefix("S")) for t in (isl.dim_type.in_, isl.dim_type.out))
-    return source, sink
 
 
 def reversed_pairs(schedule: isl.Schedule, pairs: isl.UnionMap) -> isl.UnionMap:
@@ -118,7 +113,7 @@ def _lanes_collide(model: KernelModel, tree: Tree, row: LoopRow, deps: Dependenc
 
     def visit(pairs: isl.Map) -> None:
         nonlocal collides
-        source, sink = _numbers(pairs)
+        source, sink = statement_numbers(pairs)
         in_order = (place[source], position[source]) < (place[sink], position[sink])
         collides = collides or not in_order or _crosses_loop(model, tree, row.loop, pairs)
 
@@ -128,7 +123,7 @@ def _lanes_collide(model: KernelModel, tree: Tree, row: LoopRow, deps: Dependenc
 
 def _crosses_loop(model: KernelModel, tree: Tree, vector: Loop, pairs: isl.Map) -> bool:
     """Whether pairs are in different iterations of a loop below a vector loop: its iterations run for all lanes."""
-    numbers = set(_numbers(pairs))
+    numbers = set(statement_numbers(pairs))
     ranks = {s: len(model.statements[s].extents) for s in numbers}
     inner = (n for n in walk(vector.body) if isinstance(n, Loop) and numbers <= below(n))
     dims = [tree.axis(loop.axis).dims for loop in inner]

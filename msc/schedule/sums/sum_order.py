@@ -17,7 +17,7 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
 
-_ROUNDED = ("add", "mul")
+ROUNDED = ("add", "mul")
 """Combiners whose order decides how the result rounds; a maximum is one of its terms."""
 
 
@@ -53,7 +53,7 @@ def sum_orders(model: KernelModel, tree: Tree) -> Orders:
     """How a tree adds up each sum of floats."""
     found = dict[int, Sequence[Order]]()
     for number, statement in enumerate(model.statements):
-        if statement.combine in _ROUNDED and statement.reduced and is_float(model.arrays[statement.target].dtype):
+        if statement.combine in ROUNDED and statement.reduced and is_float(model.arrays[statement.target].dtype):
             name = array_names(model.arrays)[statement.target]
             found[number] = tuple(_Walk(tree, number, statement.reduced, name).orders(tree.body, (), ()))
     return found
