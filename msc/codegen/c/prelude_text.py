@@ -40,11 +40,20 @@ static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)
     )
 
 
-def _or_aarch64(name: str, statement: str) -> str:
+def _or_aarch64(name: str, statement: str, or_avx512: str = "") -> str:
     """The statement, or one instruction, which gives NaN if either operand is: GCC finds it for scalars only."""
     return (
         "#if defined(__aarch64__) && !defined(__clang__) && {n} * {bits} == 128\n"
-        f"    return __builtin_aarch64_f{name}_nanv{{n}}{{s}}f(a, b);\n#else\n    {statement}\n#endif\n"
+        f"    return __builtin_aarch64_f{name}_nanv{{n}}{{s}}f(a, b);\n{or_avx512}#else\n    {statement}\n#endif\n"
+    )
+
+
+def _or_masked(name: str) -> str:
+    """Two instructions: b stays in the lanes that a mask leaves out. Of a select, GCC loads a b in memory twice."""
+    ordered = "__builtin_ia32_cmpp{s}512_mask(b, b, 7, -1, 4)"
+    return (
+        "#elif defined(__AVX512F__) && !defined(__clang__) && {n} * {bits} == 512\n"
+        f"    return __builtin_ia32_{name}p{{s}}512_mask(b, a, b, {ordered}, 4);\n"
     )
 
 
@@ -54,7 +63,7 @@ def _extremum(name: str, choice: str, relation: str) -> Template:
     A reduction passes its result so far as ``a``. Only b is compared with itself, so the comparison waits for no step.
     """
     head = f"/* NaN if either is. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
-    vectors = _or_aarch64(name, f"return select_{{f}}(b == b, {choice}_{{f}}(b, a), b);")
+    vectors = _or_aarch64(name, f"return select_{{f}}(b == b, {choice}_{{f}}(b, a), b);", _or_masked(name))
     return Template(
         f"{head}{vectors}}}\n",
         (choice, "select"),
