@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import prod
 from operator import itemgetter
 
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineSymExpr,
+)
 
 from msc.targets.machine import Level
 
 
 @dataclass(frozen=True)
 class Access:
-    """An access: an index for each axis of an array of so many elements of `size` bytes."""
+    """An access: an index for each axis of an array of so many elements of `size` bytes.
 
-    array: int
+    Equal ones touch as much, whichever array it is.
+    """
+
+    array: int = field(compare=False)
     index: tuple[AffineExpr, ...]
     shape: tuple[int, ...]
     size: int
-    written: bool
+    written: bool = field(compare=False)
     local: bool
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.index, self.shape, self.size, self.local))
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The element along each axis that it begins with."""
+        zeros = (0,) * (1 + max((d for e in self.index for d in e.used_dims()), default=-1))
+        return tuple(e.eval(zeros, ()) for e in self.index)
+
+    @cached_property
+    def dims(self) -> Collection[int] | None:
+        """The dimensions that it moves along; None where that is not known."""
+        parts = [part for e in self.index for part in e.dfs()]
+        is_open = any(isinstance(part, AffineSymExpr) for part in parts)
+        return None if is_open else {part.position for part in parts if isinstance(part, AffineDimExpr)}
 
 
 @dataclass(frozen=True)
@@ -93,6 +124,14 @@ class IndexSet:
 
 def footprint_of(access: Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
     """The lines of the elements that dimensions with so many values reach."""
+    if access.dims is not None:
+        counts = tuple(n if d in access.dims else 1 for d, n in enumerate(counts))
+    return _footprint(access, counts, line, page)
+
+
+@lru_cache(maxsize=1 << 16)
+def _footprint(access: Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
+    """Those of neighbouring loops, and of layers of a network, have many accesses in common."""
     return lines_of([values(e, counts) for e in access.index], access, line, page)
 
 

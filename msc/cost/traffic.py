@@ -10,7 +10,8 @@ iteration does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -73,14 +74,6 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The part of rows that the sets do not hold in which they meet; lines that are fetched ahead of `far` ones."""
-
-    conflicting: float
-    far: float
-
-
-@dataclass(frozen=True)
 class _Moves:
     """What one execution of a nest touches, by array, and what it moves into each cache, by access."""
 
@@ -105,6 +98,7 @@ class Traffic:
         self._moves: list[_Moves] = []
         self._known: dict[tuple[int, int, tuple[int, ...]], Footprint] = {}
         self._boxes: dict[tuple[int, int, tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
+        self._grouped: dict[frozenset[int], Sequence[Sequence[tuple[int, int]]]] = {}
 
     def of(
         self,
@@ -178,11 +172,12 @@ class Traffic:
     def _leaf(self, number: int, counts: tuple[int, ...]) -> _Moves:
         touched: dict[int, int] = {}
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
-        shares = self._shares([(number, k) for k in range(len(self._accesses[number]))], {number: counts})
+        shares = self._shares({number: counts})
         for k, access in enumerate(self._accesses[number]):
             found = self._footprint(number, k, counts)
             touched[access.array] = max(touched.get(access.array, 0), found.bytes)
-            moved[number, k] = (self._moved(access, found, False).times(shares[number, k]),) * len(self._machine.caches)
+            once = self._moved(access, found, False).times(shares.get((number, k), 1.0))
+            moved[number, k] = (once,) * len(self._machine.caches)
         return _Moves(touched, {number: counts}, moved)
 
     def _around(self, loop: CountedLoop, inside: _Moves) -> _Moves:
@@ -191,11 +186,11 @@ class Traffic:
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
         jumping = inside.jumping | self._jumping(loop, inside)
         missing = [_missing(cache, inside.bytes) for cache in self._machine.caches]
-        shares = self._shares(inside.moved, counts)
+        shares = self._shares(counts)
         for (number, k), before in inside.moved.items():
             access = self._accesses[number][k]
             own = self._footprint(number, k, inside.counts[number])
-            if access.local and self._touching[access.array] <= inside.counts.keys():
+            if self._is_inside(access, counts.keys()):
                 touched[access.array] = max(touched.get(access.array, 0), inside.working_set[access.array])
                 moved[number, k] = tuple(
                     b.times(1 + f * (loop.trips - 1)) for b, f in zip(before, missing, strict=True)
@@ -203,45 +198,44 @@ class Traffic:
                 continue
             found = self._footprint(number, k, counts[number])
             touched[access.array] = max(touched.get(access.array, 0), found.bytes)
-            once = self._moved(access, found, (number, k) in jumping).times(shares[number, k])
-            lines = own.runs * loop.trips * shares[number, k]
+            share = shares.get((number, k), 1.0)
+            once = self._moved(access, found, (number, k) in jumping).times(share)
+            lines = own.runs * loop.trips * share
             moved[number, k] = tuple(
-                self._again(
-                    access,
-                    once,
-                    before[c].times(loop.trips),
-                    missing[c],
-                    self._rows(cache, own, missing[c], lines),
-                )
-                for c, cache in enumerate(self._machine.caches)
+                once
+                if f <= 0 and own.runs == 1
+                else self._again(cache, access, own, once, b.times(loop.trips), f, lines)
+                for cache, b, f in zip(self._machine.caches, before, missing, strict=True)
             )
         return _Moves(touched, counts, moved, jumping)
+
+    def _is_inside(self, access: Access, statements: AbstractSet[int]) -> bool:
+        """Whether an access is to an array of the kernel's own that no other statements touch."""
+        return access.local and self._touching[access.array] <= statements
 
     def _after(self, loop: CountedLoop, number: int, below: tuple[int, ...]) -> tuple[int, ...]:
         """How many values each dimension of a statement takes in a loop, of those in one iteration."""
         dim, extents = loop.dims.get(number), self._model.statements[number].extents
         return tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
 
-    def _again(self, access: Access, once: Moved, each: Moved, missing: float, rows: _Rows) -> Moved:
-        """What a loop moves, where its iterations find a part of what they share no more, or lose it to few sets."""
-        found = _between(once, each, max(missing, rows.conflicting))
-        if rows.conflicting <= missing:
-            return found
-        again = (found.bytes - _between(once, each, missing).bytes) / self._machine.line
-        if not (rows.far and access.written):
-            return replace(found, lost=found.lost + max(0.0, again, rows.far))
-        return replace(found, lost_stores=found.lost_stores + rows.far)
+    def _again(
+        self, cache: Level, access: Access, rows: Footprint, once: Moved, each: Moved, missing: float, lines: float
+    ) -> Moved:
+        """What a loop moves into a cache, where its iterations find a part of what they share no more.
 
-    def _rows(self, cache: Level, rows: Footprint, missing: float, lines: float) -> _Rows:
-        """Of rows in few sets, which else stay, lines are lost that are fetched ahead for the next iteration.
-
-        Longer runs are fetched ahead as they are read.
+        Of rows in few sets, which else stay, `lines` are lost that are fetched ahead for the next iteration. Longer
+        runs are fetched ahead as they are read.
         """
         conflicting = part_conflicting(cache, rows)
+        found = _between(once, each, max(missing, conflicting))
         if conflicting <= missing:
-            return _Rows(conflicting, 0.0)
+            return found
+        again = (found.bytes - _between(once, each, missing).bytes) / self._machine.line
         few = rows.distance >= self._machine.page // 4 and rows.bytes // rows.runs <= self._machine.line_pair
-        return _Rows(conflicting, max(0.0, conflicting - missing) * lines if few else 0.0)
+        far = (conflicting - missing) * lines if few else 0.0
+        if not (far and access.written):
+            return replace(found, lost=found.lost + max(0.0, again, far))
+        return replace(found, lost_stores=found.lost_stores + far)
 
     def _jumping(self, loop: CountedLoop, inside: _Moves) -> set[tuple[int, int]]:
         """The accesses that move to another page with each iteration, before they have read one.
@@ -270,22 +264,28 @@ class Traffic:
         run = one.bytes // one.runs if loop.of_blocks else one.bytes
         return abs(apart) >= self._machine.page > run
 
-    def _shares(
-        self, keys: Iterable[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]
-    ) -> dict[tuple[int, int], float]:
-        """The part of its footprint that each access moves, where others of one iteration touch the same array.
+    def _shares(self, counts: Mapping[int, tuple[int, ...]]) -> dict[tuple[int, int], float]:
+        """The part of its footprint that each access of statements moves, where others of one iteration touch the same
+        array.
 
         All of them together touch the box around what each of them touches, or less.
         """
-        groups: dict[tuple[int, bool], list[tuple[int, int]]] = {}
-        for number, k in keys:
-            access = self._accesses[number][k]
-            groups.setdefault((access.array, access.written), []).append((number, k))
         shares: dict[tuple[int, int], float] = {}
-        for group in groups.values():
+        for group in self._groups(frozenset(counts)):
             every = sum(self._footprint(n, k, counts[n]).bytes for n, k in group)
-            shares |= dict.fromkeys(group, min(1.0, self._union(group, counts) / every) if len(group) > 1 else 1.0)
+            shares |= dict.fromkeys(group, min(1.0, self._union(group, counts) / every))
         return shares
+
+    def _groups(self, statements: frozenset[int]) -> Sequence[Sequence[tuple[int, int]]]:
+        """The accesses of statements to one array, where there are several: not to one that nothing else touches."""
+        if statements not in self._grouped:
+            groups: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+            for number in statements:
+                for k, access in enumerate(self._accesses[number]):
+                    if not self._is_inside(access, statements):
+                        groups.setdefault((access.array, access.written), []).append((number, k))
+            self._grouped[statements] = [group for group in groups.values() if len(group) > 1]
+        return self._grouped[statements]
 
     def _union(self, group: Sequence[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]) -> int:
         """Bytes of the box around what several accesses to one array touch."""
@@ -299,9 +299,9 @@ class Traffic:
         """The first element of an access along each axis of its array, and how many elements it spans."""
         key = number, k, counts
         if key not in self._boxes:
-            index = self._accesses[number][k].index
-            zeros = (0,) * len(counts)
-            self._boxes[key] = tuple((e.eval(zeros, ()), values(e, counts).span) for e in index)
+            access = self._accesses[number][k]
+            spans = (values(e, counts).span for e in access.index)
+            self._boxes[key] = tuple(zip(access.starts, spans, strict=True))
         return self._boxes[key]
 
     def _moved(self, access: Access, found: Footprint, jumps: bool) -> Moved:
