@@ -77,6 +77,7 @@ class StatementCost:
 
     def __init__(self, model: KernelModel, statement: KernelStatement, lanes: int, target: Machine) -> None:
         self.model, self.statement, self.lanes, self.target = model, statement, lanes, target
+        self._known: dict[tuple[StatementTile, frozenset[int], frozenset[int]], float] = {}
 
     def cycles(
         self, tile: StatementTile, stored: AbstractSet[int] = frozenset(), loaded: AbstractSet[int] = frozenset()
@@ -85,6 +86,12 @@ class StatementCost:
 
         `stored` are internal arrays that registers do not hold; `loaded` are accesses whose values are in registers.
         """
+        key = tile, frozenset(stored), frozenset(loaded)
+        if key not in self._known:
+            self._known[key] = self._cycles(*key)
+        return self._known[key]
+
+    def _cycles(self, tile: StatementTile, stored: frozenset[int], loaded: frozenset[int]) -> float:
         tile = self._compiled(tile)
         extents, sums = self.statement.extents, self._sums(tile)
         steps = [d for d in self._reduced if d != tile.vector] if sums else []
@@ -184,7 +191,7 @@ class StatementCost:
             tile.vector is not None and self._vectorisable[tile.vector] and self._blocks[tile.vector] in (0, tile.width)
         )
 
-    def _reads(self, tile: StatementTile, loaded: AbstractSet[int]) -> list[_Access]:
+    def _reads(self, tile: StatementTile, loaded: frozenset[int]) -> list[_Access]:
         innermost = next((d for d in reversed(tile.inner) if d != tile.vector), None)
         return [self._read(k, tile, innermost) for k in range(1, len(self._arrays)) if k not in loaded]
 
@@ -234,7 +241,7 @@ class StatementCost:
             return 1.0
         return max(1.0, access_cost(self._strides[tile.across][access], self.lanes, is_store=not access))
 
-    def _once(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], local: AbstractSet[int]) -> float:
+    def _once(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], local: frozenset[int]) -> float:
         """A tile of a statement that sums nothing."""
         held = {a for a in self._arrays if self.model.arrays[a].kind == "internal" and a not in local}
         reads = [access for access in accesses if access.array not in held]

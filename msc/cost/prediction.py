@@ -8,9 +8,9 @@ measured.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from math import ceil, inf, prod
 
 from xdsl.ir.affine import AffineExpr
@@ -19,14 +19,14 @@ from msc.cost.access import lanes_of, pieces
 from msc.cost.instructions import StatementCost
 from msc.cost.matrix_units import copies, unit_cycles
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
-from msc.cost.statement_tiles import StatementTile
 from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
 from msc.dialects.element_types import BYTES
-from msc.poly.model import KernelModel
+from msc.poly.kernel_text import array_names
+from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.remembered import remembered
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.nodes import Loop, Tree
+from msc.poly.schedule_tree.nodes import Axis, Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
 from msc.targets.machine import CodeCosts, Level, Machine
 
@@ -67,14 +67,15 @@ class Prediction:
         return max(near, memory) + self.code.exposed_memory * min(near, memory)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Parts:
     """What a kernel's cost on a machine is made of, each found once for all schedules that have it in common."""
 
     machine: Machine
     traffic: Traffic
     statements: tuple[StatementCost, ...]
-    cycles: dict[tuple[int, StatementTile, frozenset[int], frozenset[int]], float]
+    loaded: dict[tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]], Mapping[int, frozenset[int]]]
+    """By the axes of a schedule, and which statements are in the same loops."""
 
 
 @remembered
@@ -84,14 +85,49 @@ def _known_parts(model: KernelModel) -> list[_Parts]:
     return []
 
 
+@remembered
+def _known_predictions(tree: Tree) -> dict[tuple[_Parts, int], Prediction]:
+    """What is predicted for a schedule, by the parts of its cost and the number of threads."""
+    del tree
+    return {}
+
+
+@remembered
+def _known_instructions(tree: Tree) -> dict[tuple[_Parts, int], float]:
+    """The cycles of the instructions of a schedule, by the parts of its cost and the number of threads."""
+    del tree
+    return {}
+
+
 def _parts_of(model: KernelModel, machine: Machine) -> _Parts:
     known = _known_parts(model)
     for parts in known:
         if parts.machine is machine:
             return parts
-    statements = tuple(StatementCost(model, s, lanes_of(model, machine), machine) for s in model.statements)
+    statements = tuple(_statement_cost(model, s, lanes_of(model, machine), machine) for s in model.statements)
     known.append(_Parts(machine, Traffic(model, machine), statements, {}))
     return known[-1]
+
+
+def _statement_cost(model: KernelModel, statement: KernelStatement, lanes: int, target: Machine) -> StatementCost:
+    """The cost of a statement of a kernel: layers of a network have many statements in common."""
+    names = array_names(model.arrays)
+    arrays = tuple((names[array], model.arrays[array]) for array, _ in statement.accesses())
+    return _cost_of(_Alike(replace(statement, names=(), operation=0), arrays, model.arrays), lanes, target)
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """A statement with what its cost depends on: the arrays that it accesses, among `all`, and their names."""
+
+    statement: KernelStatement
+    arrays: tuple[tuple[str, Array], ...]
+    all: tuple[Array, ...] = field(compare=False)
+
+
+@lru_cache(maxsize=2048)
+def _cost_of(alike: _Alike, lanes: int, target: Machine) -> StatementCost:
+    return StatementCost(KernelModel(alike.all, (alike.statement,), ()), alike.statement, lanes, target)
 
 
 class KernelCost:
@@ -111,7 +147,6 @@ class KernelCost:
         self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
         self._far, self._parts = far, _parts_of(model, target)
         self.statements = self._parts.statements
-        self._by_axis: dict[tuple[int, tuple[int, ...]], Sequence[object]] = {}
 
     def moved(self, tree: Tree, free: Collection[int] = (), among: Collection[int] | None = None) -> tuple[Moved, ...]:
         """What comes from the level behind each cache in one call, on one core, for the statements `among` all.
@@ -122,23 +157,39 @@ class KernelCost:
 
     def instructions(self, tree: Tree, threads: int, among: Collection[int] | None = None) -> float:
         """Cycles of the instructions of the busiest thread, where memory is never waited for; of statements `among`."""
+        if among is not None:
+            return self._instructions(tree, threads, among)
+        known, key = _known_instructions(tree), (self._parts, threads)
+        if key not in known:
+            known[key] = self._instructions(tree, threads, range(len(self.statements)))
+        return known[key]
+
+    def _instructions(self, tree: Tree, threads: int, among: Collection[int]) -> float:
         loops = statement_loops(tree)
         stored, shared = self._stored(tree, loops), _shared(tree, threads or self.target.cores)
-        counted = loops if among is None else {number: each for number, each in loops.items() if number in among}
-        loaded = self._loaded(tree, counted)
+        counted = {number: each for number, each in loops.items() if number in among}
+        together = _together(counted)
+        loaded, summed = self._loaded(tree, together), self._summed(together)
         return sum(
-            self._statement(tree, each, counted, stored, loaded.get(number, frozenset())) * shared.part(each)
+            self._statement(tree, each, number not in summed, stored, loaded.get(number, frozenset()))
+            * shared.part(each)
             for number, each in counted.items()
         )
 
-    def prediction(
-        self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None, instructions: float | None = None
-    ) -> Prediction:
+    def prediction(self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
         """The cycles of one call; `threads` of 0 are all cores.
 
-        `moved` and `instructions` are what the methods of these names say, if that is known.
+        `moved` is what the method of this name says, if that is known.
         """
-        cycles = self.instructions(tree, threads) if instructions is None else instructions
+        if moved is not None or self._far:
+            return self._predicted(tree, threads, moved)
+        known, key = _known_predictions(tree), (self._parts, threads)
+        if key not in known:
+            known[key] = self._predicted(tree, threads)
+        return known[key]
+
+    def _predicted(self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
+        cycles = self.instructions(tree, threads)
         call, share = self.target.synchronisation.call, _shared(tree, threads or self.target.cores).share
         pads = tuple((name, cycles * share) for name, cycles in copies(self.model, tree, self.target).items())
         whole = self._prediction(call + cycles, share, moved or self.moved(tree), pads)
@@ -174,7 +225,7 @@ class KernelCost:
         for k in sorted(range(len(trees)), key=lambda k: factors[k] * instructions[k]):
             if factors[k] * instructions[k] > (most if best is None else best[0]):
                 break
-            cycles = self.prediction(trees[k], 1, instructions=instructions[k]).cycles
+            cycles = self.prediction(trees[k], 1).cycles
             if factors[k] * cycles < most:
                 found = factors[k] * cycles, k, cycles
                 best = found if best is None else min(best, found)
@@ -195,51 +246,43 @@ class KernelCost:
         return (far + found.lost * level.latency * self.target.code.lost) / self.target.ports.misses
 
     def _statement(
-        self,
-        tree: Tree,
-        each: StatementLoops,
-        loops: Mapping[int, StatementLoops],
-        stored: frozenset[int],
-        loaded: frozenset[int],
+        self, tree: Tree, each: StatementLoops, plain: bool, stored: frozenset[int], loaded: frozenset[int]
     ) -> float:
-        """A statement beside which none is reduced pays for each of its loops that runs an element at a time."""
+        """A statement is `plain` if none beside it is reduced. It pays for its loops that run an element at a time."""
         on_unit = unit_cycles(tree, each.around, self.target)
         if on_unit is not None:
             return on_unit
-        beside = (n for n, other in loops.items() if other.around == each.around)
-        plain = not any(self.model.statements[n].reduced for n in beside)
         tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain)
-        known, key = self._parts.cycles, (each.statement, tile, stored, loaded)
+        return self.statements[each.statement].cycles(tile, stored, loaded)
+
+    def _summed(self, together: Sequence[tuple[int, ...]]) -> set[int]:
+        """The statements beside which one is reduced."""
+        return {n for numbers in together if any(self.model.statements[k].reduced for k in numbers) for n in numbers}
+
+    def _loaded(self, tree: Tree, together: tuple[tuple[int, ...], ...]) -> Mapping[int, frozenset[int]]:
+        """The reads of each statement whose values it, or another one of the same loops, has read before."""
+        known, key = self._parts.loaded, (tree.axes, together)
         if key not in known:
-            known[key] = self.statements[each.statement].cycles(tile, stored, loaded)
+            known[key] = dict(found for numbers in together for found in self._read_again(tree, numbers))
         return known[key]
 
-    def _loaded(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> dict[int, frozenset[int]]:
-        """The reads of each statement whose values it, or another one of the same loops, has read before."""
-        known: dict[tuple[int, ...], set[object]] = {}
-        found: dict[int, frozenset[int]] = {}
-        for number, each in loops.items():
-            before = known.setdefault(tuple(map(id, each.around)), set())
+    def _read_again(self, tree: Tree, numbers: Sequence[int]) -> Iterator[tuple[int, frozenset[int]]]:
+        before = set[object]()
+        for number in numbers:
             again = set[int]()
             for k, read in enumerate(self._reads_by_axis(tree, number), 1):
                 again |= {k} if read in before else set()
                 before.add(read)
             if again:
-                found[number] = frozenset(again)
-        return found
+                yield number, frozenset(again)
 
-    def _reads_by_axis(self, tree: Tree, number: int) -> Sequence[object]:
+    def _reads_by_axis(self, tree: Tree, number: int) -> Iterator[object]:
         """The reads of a statement, with the axes of a tree in the place of its dimensions."""
         statement = self.model.statements[number]
         places = {axis.dims[number]: k for k, axis in enumerate(tree.axes) if number in axis.dims}
-        key = number, tuple(places.get(d, -1) for d in range(len(statement.extents)))
-        if key not in self._by_axis:
-            axes = [AffineExpr.dimension(max(0, place)) for place in key[1]]
-            self._by_axis[key] = [
-                (read.operand, tuple(e.replace_dims_and_symbols(axes, []) for e in read.index.results), read.indirect)
-                for read in reads(statement.body)
-            ]
-        return self._by_axis[key]
+        axes = [AffineExpr.dimension(places.get(d, 0)) for d in range(len(statement.extents))]
+        for read in reads(statement.body):
+            yield read.operand, tuple(e.replace_dims_and_symbols(axes, []) for e in read.index.results), read.indirect
 
     def _stored(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> frozenset[int]:
         """Internal arrays that pass from one node to another and that registers do not hold."""
@@ -249,7 +292,7 @@ class KernelCost:
     def _registers(self, array: int, tree: Tree, loops: Mapping[int, StatementLoops]) -> int:
         """Vectors of an array that wait for another node."""
         touching = [each for n, each in loops.items() if array in self._touched[n]]
-        if len({tuple(map(id, each.around)) for each in touching}) <= 1:
+        if len({id(each.around) for each in touching}) <= 1:
             return 0
         sizes = shared_sizes(tree, touching)
         writers = [each for each in touching if self.model.statements[each.statement].target == array]
@@ -270,6 +313,14 @@ class KernelCost:
     @cached_property
     def _written(self) -> list[set[int]]:
         return [s.write.used_dims() for s in self.model.statements]
+
+
+def _together(loops: Mapping[int, StatementLoops]) -> tuple[tuple[int, ...], ...]:
+    """The statements right inside the same loops, by their numbers."""
+    found: dict[int, list[int]] = {}
+    for number, each in loops.items():
+        found.setdefault(id(each.around), []).append(number)
+    return tuple(map(tuple, found.values()))
 
 
 def predict(model: KernelModel, tree: Tree, target: Machine, threads: int) -> Prediction:

@@ -12,7 +12,10 @@ from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
 
 @dataclass(frozen=True)
 class StatementLoops:
-    """The loops around a statement: `around` are all, outermost first, `own` those that no other node shares."""
+    """The loops around a statement: `around` are all, outermost first, `own` those that no other node shares.
+
+    Statements right inside the same loops have one `around`.
+    """
 
     statement: int
     around: tuple[Loop, ...]

@@ -250,9 +250,9 @@ def replace_nodes(tree: Tree, old: Node, new: Sequence[Node]) -> Tree:
         for node in block.nodes:
             nodes += new if node is old else [_below(node, inside)]
         unchanged = len(nodes) == len(block.nodes) and all(map(_same, nodes, block.nodes))
-        return block if unchanged else replace(block, nodes=tuple(nodes))
+        return block if unchanged else Block(tuple(nodes), block.places, block.prefetches)
 
-    return replace(tree, body=inside(tree.body))
+    return Tree(tree.axes, inside(tree.body))
 
 
 def _same(first: object, second: object) -> bool:
