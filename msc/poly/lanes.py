@@ -15,6 +15,7 @@ from msc.poly.scalar import indices
 from msc.poly.schedule_tree.moves import mapped
 from msc.poly.schedule_tree.nodes import Loop, Node, ScheduleError, Tree, below, loops
 from msc.poly.schedule_tree.parts import label, tile_counts
+from msc.poly.schedule_tree.same_loops import of_loops
 from msc.poly.valid_extents import ranges_of
 
 
@@ -22,22 +23,34 @@ def refused_vectors(model: KernelModel, tree: Tree) -> dict[Loop, str]:
     """The vector loops of a tree that have no vector form, and why."""
     if not any(loop.mark == "vector" for loop in loops(tree)):
         return {}
-    ranges = dict(ranges_of(model.sizes))
-    for expr in tile_counts(model, tree).values():
-        low, high = bounds(expr, ranges)
-        ranges[len(ranges)] = range(low, high + 1)
     found: dict[Loop, str] = {}
-    for name, statement, reason in _refusals(model, generate(model, tree), ranges):
+    for name, statement, reason in _refusals_of_loops(model, tree):
         for loop in loops(tree):
             if loop.mark == "vector" and label(loop.axis) == name and statement in below(loop):
                 found.setdefault(loop, reason)
     return found
 
 
+@of_loops
+def _refusals_of_loops(model: KernelModel, tree: Tree) -> Sequence[tuple[str, int, str]]:
+    ranges = dict(ranges_of(model.sizes))
+    for expr in tile_counts(model, tree).values():
+        low, high = bounds(expr, ranges)
+        ranges[len(ranges)] = range(low, high + 1)
+    return tuple(_refusals(model, generate(model, tree), ranges))
+
+
 def check_lanes(model: KernelModel, tree: Tree) -> None:
     """Raise ScheduleError, with its line, for a vector loop that has no vector form."""
     for loop, reason in refused_vectors(model, tree).items():
         raise ScheduleError(f"{loop.axis} is no vector loop: {reason}", loop.line)
+
+
+def with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
+    """The tree with those of its vector loops that have a vector form; the others are plain."""
+    refused = refused_vectors(model, tree)
+    reasons += [f"no vectors along {loop.axis}: {reason}" for loop, reason in refused.items()]
+    return without_vectors(tree, refused) if refused else tree
 
 
 def without_vectors(tree: Tree, refused: Mapping[Loop, str]) -> Tree:

@@ -15,7 +15,7 @@ from math import gcd
 from msc.cost.access import block_size, pieces
 from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences, dependences
-from msc.poly.lanes import refused_vectors, without_vectors
+from msc.poly.lanes import with_lanes
 from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
@@ -83,10 +83,9 @@ def decide(
     """
 
     def decided(threads: int, orders: Orders | None = None) -> Decision:
-        reasons: list[str] = []
-        of = loops or decided_loops
+        reasons, of = list[str](), loops or decided_loops
         sharing = of(model, deps, target, threads, reasons, around, blocks=blocks, orders=orders)
-        tree = _with_lanes(model, sharing.tree, reasons)
+        tree = with_lanes(model, sharing.tree, reasons)
         tree = stored(model, deps, tree, target)
         tree = with_prefetches(model, tree, target) if prefetches else tree
         return Decision(with_partial_sums(model, tree, target, orders) if sums else tree, reasons, sharing.either)
@@ -212,13 +211,6 @@ def _loops(
     return _Loops(tree, names, partial(_with_borders, cost, member.first, len(band)))
 
 
-def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
-    """The tree with those of its vector loops that have a vector form; the others are plain."""
-    refused = refused_vectors(model, tree)
-    reasons += [f"no vectors along {loop.axis}: {reason}" for loop, reason in refused.items()]
-    return without_vectors(tree, refused) if refused else tree
-
-
 def _with_borders(cost: KernelCost, first: Sequence[int], at: int, tree: Tree) -> Tree:
     """The tree with these statements in front, one after the other; their axes come after the first `at`."""
     nodes, known = list[Node](), len(tree.axes)
@@ -301,31 +293,37 @@ class _Search:
         heaviest = max(reductions, key=lambda s: model.statements[s].points)
         group = next(group for group in self.groups if heaviest in group.statements)
         summed = [axis.dims[heaviest] for axis in group.own if may_be_summed(model, group, axis)]
-        inner = {axis.dims[heaviest]: axis.name for axis in self.tree.axes if axis.dims.get(heaviest) in summed}
+        inner = tuple(axis.dims[heaviest] for axis in self.tree.axes if axis.dims.get(heaviest) in summed)
         statement, target, fresh = model.statements[heaviest], self.cost.target, self.cost.fresh
-        search = TileSearch(model, statement, columns.dims[heaviest], lanes, target, tuple(inner), fresh)
+        search = TileSearch(model, statement, columns.dims[heaviest], lanes, target, inner, fresh)
         if row := search.whole_row(self.threads):
             reasons.append(f"sums of {row} {columns.name} at once: rows are read in the order of memory")
             tree = self._with_columns([*others, columns], columns, row)
             return with_best_order(self.cost, tree, self.names, reasons), None
         sides = tuple(axis.dims[heaviest] for axis in reversed(others) if axis.extent > 1)
-        made = partial(self._with_register_tile, heaviest, columns, others, inner)
+        made = partial(self._with_register_tile, heaviest, columns, others)
         tiles = TileChoice(self.cost, made, search, sides)
         tree, why = tiles.best()
         reasons += why
         return tree, tiles
 
     def _with_register_tile(
-        self, heaviest: int, columns: Axis, others: Sequence[Axis], inner: Mapping[int, str], tile: RegisterTile
-    ) -> tuple[Tree, list[str]]:
-        """The band in a register tile, in the order that is predicted to be fastest, with the reasons."""
+        self, heaviest: int, columns: Axis, others: Sequence[Axis], tile: RegisterTile, most: float
+    ) -> tuple[Tree, list[str]] | None:
+        """The band in a register tile, in the order that is predicted to be fastest, with the reasons.
+
+        None if instructions alone take `most` cycles, and the loops inside the tile have one order.
+        """
         counts = dict(tile.rows)
         sizes = {axis.name: counts[axis.dims[heaviest]] for axis in others if axis.dims[heaviest] in counts}
         name = " x ".join(f"{row} {size}" for row, size in sizes.items()) or "none 1"
         reasons = [f"register tile {name} x {columns.name} {tile.width}: {counted(round(tile.cycles), 'cycle')} a step"]
-        along = (inner.get(tile.along) or next(iter(sizes))) if tile.tail else None
+        carrier = (axis.name for axis in self.tree.axes if axis.dims.get(heaviest) == tile.along)
+        along = next(carrier) if tile.tail else None
         orders = tile_orders(self.cost.model, heaviest, columns, others, sizes, self.cost.target)
         trees = [self._in_tiles(order, columns, tile, sizes, along) for order in orders]
+        if all(len(g.own) <= 1 for g in self.groups) and all(self.cost.instructions(t, 1) >= most for t in trees):
+            return None
         reasons += [_tail_reason(columns, tile.tail, along)] if along else []
         found = self.cost.fastest(trees) if len(trees) > 1 else None
         return with_best_order(self.cost, trees[found[0] if found else 0], self.names, reasons), reasons

@@ -50,8 +50,11 @@ def with_reduction_blocks(
     before = cost.prediction(tree, 1)
     if shape is None or before.memory_cycles < (1 - FASTER) * before.instruction_cycles:
         return tree
+    most = FASTER * before.cycles
+    if cost.instructions(tree, 1, {heaviest}) >= most:  # blocks make no sum itself cheaper
+        return tree
     options = [_Option(shape, at, size) for at in shape.outer for size in shape.sizes]
-    found = cost.fastest([option.tree for option in options], FASTER * before.cycles)
+    found = cost.fastest([option.tree for option in options], most)
     best = None if found is None else options[found[0]]
     if best is None or not violated(to_isl(cost.model, best.tree).schedule, deps).is_empty():
         return tree

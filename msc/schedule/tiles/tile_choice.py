@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
 from typing import TypeAlias
 
 from msc.cost.prediction import KernelCost
@@ -32,28 +34,36 @@ Reasoned: TypeAlias = tuple[Tree, list[str]]
 
 @dataclass(frozen=True)
 class TileChoice:
-    """The choice of a tile with rows along some of `sides`; `made` makes the schedule that has a tile."""
+    """The choice of a tile with rows along some of `sides`.
+
+    `made` makes the schedule that has a tile; or none, if its instructions alone take as many cycles as are given.
+    """
 
     cost: KernelCost
-    made: Callable[[RegisterTile], Reasoned]
+    made: Callable[[RegisterTile, float], Reasoned | None]
     search: TileSearch
     sides: tuple[int, ...]
 
     def best(self) -> Reasoned:
         """The first of the cheapest tiles along each dimension, or another that is predicted to be faster."""
-        options = [self.made(tile) for tile in self._near(1)]
-        if len(options) == 1:
-            return options[0]
-        most = FASTER * self.cost.prediction(options[0][0], 1).cycles
-        found = self.cost.fastest([tree for tree, _ in options[1:]], most)
-        return options[0 if found is None else 1 + found[0]]
+        cheapest, *others = self._nearest
+        first = self.made(cheapest, inf)
+        assert first is not None
+        faster = self._fastest(others, FASTER * self.cost.prediction(first[0], 1).cycles) if others else None
+        return first if faster is None else faster[0]
+
+    def _fastest(self, tiles: Sequence[RegisterTile], most: float) -> tuple[Reasoned, float] | None:
+        """The first schedule of those with some tiles that takes the fewest cycles, fewer than `most`, and these."""
+        made = [option for tile in tiles if (option := self.made(tile, most)) is not None]
+        found = self.cost.fastest([tree for tree, _ in made], most)
+        return None if found is None else (made[found[0]], found[1])
 
     def faster(self, tree: Tree) -> tuple[Tree, float, list[str]] | None:
         """Of the next ones along each dimension the one that is predicted to be faster than a tree, if any is.
 
         With the cycles that are predicted, and why.
         """
-        known, most = self._near(1), FASTER_TILE * self.cost.prediction(tree, 1).cycles
+        known, most = self._nearest, FASTER_TILE * self.cost.prediction(tree, 1).cycles
         number = self.search.model.statements.index(self.search.statement)
         loops = tile_of(tree, statement_loops(tree)[number], self.search.statement.reduced, plain=False)
         instructions = self.cost.statements[number].cycles
@@ -64,9 +74,13 @@ class TileChoice:
 
         work = min(most, MORE_WORK * instructions(loops))
         others = [tile for tile in self._near(TILES_OF_A_SIDE) if tile not in known]
-        made = [self.made(tile) for tile in others if instructions(changed(tile)) < work]
-        found = self.cost.fastest([other for other, _ in made], most) if made else None
-        return None if found is None else (made[found[0]][0], found[1], made[found[0]][1])
+        found = self._fastest([tile for tile in others if instructions(changed(tile)) < work], most)
+        return None if found is None else (found[0][0], found[1], found[0][1])
+
+    @cached_property
+    def _nearest(self) -> Sequence[RegisterTile]:
+        """The cheapest tiles along each dimension."""
+        return self._near(1)
 
     def _near(self, most: int) -> Sequence[RegisterTile]:
         tiles = self.search.best_of_each(self.sides, most)

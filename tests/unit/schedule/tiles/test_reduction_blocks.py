@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 import msc
+from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.cost.prediction import KernelCost
+from msc.dialects.gk import KernelOp
+from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.reports.explanations import explain_model
+from msc.schedule.strategy import decided_loops
+from msc.schedule.tiles import reduction_blocks
+from msc.targets.catalogue import machine_named
 
 TARGET = "x86-64-v3"
 """Its L2 of 512 KiB keeps 128 rows of 1024 elements."""
@@ -76,3 +83,21 @@ def test_sums_are_those_of_the_whole(rows: int, steps: int, columns: int, thread
     for without in ((), ("products",)):
         run = msc.compile(model, march=TARGET, threads=threads, without=without, use_cache=False)
         np.testing.assert_array_equal(run(a, b), a @ b)
+
+
+@pytest.mark.parametrize("shape", [(16, 2048, 2048), (256, 8192, 384), (37, 1000, 129)])
+def test_blocks_make_no_sum_itself_cheaper(shape: tuple[int, int, int], tmp_path: Path) -> None:
+    """So what a sum takes without blocks is a bound."""
+    module = compile_model(str(product(tmp_path, *shape)), CompileOptions(march=TARGET), "gk").module
+    (kernel,) = (op for op in module.walk() if isinstance(op, KernelOp) and "matmul" in op.label.data)
+    model, target = kernel_model(kernel), machine_named(TARGET)
+    tree = decided_loops(model, kernel_dependences(kernel), target, 1, [], blocks=False).tree
+    cost = KernelCost(model, target)
+    (number,) = (k for k, statement in enumerate(model.statements) if statement.reduced)
+    loops = reduction_blocks._shape(model, tree, number, ())  # pyright: ignore[reportPrivateUsage]
+    assert loops is not None
+    assert loops.sizes
+    for at in loops.outer:
+        for size in loops.sizes:
+            blocked = cost.instructions(loops.blocked(at, size), 1, {number})
+            assert blocked >= cost.instructions(tree, 1, {number})
