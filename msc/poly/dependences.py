@@ -122,8 +122,11 @@ def valid_domain(model: KernelModel) -> isl.UnionSet:
 def dependences(model: KernelModel) -> Dependences:
     """Dependences of the kernel in its program order."""
     accesses = tuple(_accesses(model))
-    found = _of_accesses(accesses, tuple(_meeting(accesses)), tuple(_updates(model)))
-    instances = domain(model)
+    return inside(_of_accesses(accesses, tuple(_meeting(accesses)), tuple(_updates(model))), domain(model))
+
+
+def inside(found: Dependences, instances: isl.UnionSet) -> Dependences:
+    """Those of dependences without ends that are between some instances."""
     order, flow, updates = (
         pairs.intersect_domain(instances).intersect_range(instances)
         for pairs in (found.order, found.flow, found.updates)

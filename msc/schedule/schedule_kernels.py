@@ -35,9 +35,8 @@ from msc.poly.remembered import remembered
 from msc.poly.requests import requests
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
 from msc.poly.schedule_tree.parts import tile_counts
-from msc.poly.schedule_tree.proof import prove
+from msc.poly.schedule_tree.shared_proofs import prove_kind
 from msc.poly.schedule_tree.text import from_lines, to_lines
-from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.storage import storage
 from msc.schedule.known_loops import KnownLoops
@@ -206,7 +205,7 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
     """Why a tree does not fit its kernel and machine, or breaks a dependence; None for one that isl proves."""
     try:
         verify(model, tree, abilities)
-        prove(model, deps, tree, to_isl(model, tree))
+        prove_kind(model, deps, tree)
         check_capacity(model, tree, abilities)
         if abilities.lanes:
             check_lanes(model, tree)
