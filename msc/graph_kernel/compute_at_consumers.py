@@ -86,20 +86,21 @@ def merge_faster(module: ModuleOp, cycles: KernelCycles, constants: int) -> None
 
 
 def _expect(module: ModuleOp, cycles: KernelCycles, constants: int) -> None:
-    """Decide the loops that comparing chains takes on several processors."""
+    """Decide the loops that comparing chains takes, and predict what they cost, on several processors."""
     kernels, first = kernels_in(module), dict[object, int]()
 
     def decided(kernel: KernelOp) -> Lines:
-        known = len(cycles.loops)
+        asked, known = len(cycles), len(cycles.loops)
         _best(_costs(kernel, cycles, constants))
-        return cycles.loops.written(known)
+        return [cycles.written(asked), *cycles.loops.written(known)]
 
     def key(kernel: KernelOp) -> object:
         return tuple(kernel_model(each).structure for chain in chains_from(kernel) for each in chain.kernels)
 
     distinct = (k for k, kernel in enumerate(kernels) if (of := key(kernel)) and first.setdefault(of, k) == k)
-    for texts in results(decided, kernels, distinct).values():
-        cycles.loops.read(texts)
+    for predicted, *loops in results(decided, kernels, distinct).values():
+        cycles.read(predicted)
+        cycles.loops.read(loops)
 
 
 def _costs(kernel: KernelOp, cycles: KernelCycles, constants: int) -> list[ChainCost]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -18,6 +20,9 @@ from msc.dialects.gk import KernelOp
 from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule.known_loops import KnownLoops
 
+_Key: TypeAlias = tuple[str, frozenset[int], tuple[tuple[int, int], ...]]
+"""The structure of a kernel's model, the arrays that are free, and how far which ones are."""
+
 
 @dataclass(frozen=True)
 class KernelCycles:
@@ -25,7 +30,7 @@ class KernelCycles:
 
     target: Target
     loops: KnownLoops
-    _known: dict[tuple[object, ...], float] = field(default_factory=dict[tuple[object, ...], float])
+    _known: dict[_Key, float] = field(default_factory=dict[_Key, float])
 
     @staticmethod
     def on_one_thread(module: ModuleOp) -> KernelCycles:
@@ -56,12 +61,29 @@ class KernelCycles:
         counted.
         """
         model = kernel_model(kernel)
-        key = model.structure, free, *far.items()
+        key = model.structure, free, tuple(far.items())
         if key not in self._known:
             cost, tree = KernelCost(model, self.target.machine, far=far), self.tree(kernel)
             moved = cost.moved(tree, free) if free else None
             self._known[key] = cost.prediction(tree, self.target.threads, moved).cycles
         return self._known[key]
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def written(self, first: int) -> list[str]:
+        """What was asked from a number on, as texts for another process."""
+        return [
+            text
+            for (structure, free, far), cycles in list(self._known.items())[first:]
+            for text in (structure, json.dumps([list(free), far, cycles]))
+        ]
+
+    def read(self, texts: Sequence[str]) -> None:
+        """Take what `written` gave in another process."""
+        for structure, text in zip(texts[::2], texts[1::2], strict=True):
+            free, far, cycles = cast("tuple[list[int], list[tuple[int, int]], float]", json.loads(text))
+            self._known[structure, frozenset(free), tuple((array, bytes_) for array, bytes_ in far)] = cycles
 
     def tree(self, kernel: KernelOp) -> Tree:
         """The loops that a kernel would get."""

@@ -86,6 +86,18 @@ def test_long_sums_begin_no_chain() -> None:
     assert not lengths(chains_from(kernels(chain(depth=1025))[0]))
 
 
+def test_what_another_process_predicted_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for the kernels apart, with what they hand on and without, nor for one of all."""
+    asked = costs(chain())
+    found = [(cost.apart, cost.least, cost.merged) for cost in asked]
+    others = costs(chain())
+    for before, after in zip(asked, others, strict=True):
+        after.cycles.read(before.cycles.written(0))
+        assert after.cycles.written(0) == before.cycles.written(0)
+    monkeypatch.setattr(KernelCost, "__init__", None)
+    assert [(cost.apart, cost.least, cost.merged) for cost in others] == found
+
+
 @pytest.mark.parametrize("depth", [4, 16, 128, 1024])
 def test_what_is_taken_saves_most(depth: int) -> None:
     module = chain(depth)
