@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,7 +11,6 @@ from msc.dialects.gk import KernelOp
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along
 from msc.poly.model import KernelModel
-from msc.poly.remembered import remembered
 from msc.schedule.sums.partial_sums import long_sums
 from msc.schedule.sums.sum_order import ROUNDED
 
@@ -49,8 +48,9 @@ def chains_from(first: KernelOp) -> Iterator[Chain]:
     """
     if first.parent is None or first.materialized or reader_of(first) is None or long_sums(kernel_model(first)):
         return
+    (array,), model = output_positions(first), kernel_model(first)
     for axis in range(len(static_shape(first.results[0]))):
-        links = _links(first, axis)
+        links = _links(first, axis) if _loop_along(model, array, axis) is not None else ()
         for count in range(2, len(links) + 1):
             if sum(len(link.kernel.inputs) for link in links[:count]) > MOST:
                 break
@@ -67,10 +67,9 @@ def reader_of(kernel: KernelOp) -> KernelOp | None:
 
 
 def _links(kernel: KernelOp, axis: int) -> list[_Link]:
-    """A kernel and those behind it that read blocks along an axis of its result."""
-    (array,) = output_positions(kernel)
-    links = [_Link(kernel, axis)] if _loop_along(kernel_model(kernel), array, axis) is not None else []
-    while links and (link := _next(links[-1])) is not None:
+    """A kernel, a loop of which runs along an axis of its result, and those behind it that read blocks along that."""
+    links = [_Link(kernel, axis)]
+    while (link := _next(links[-1])) is not None:
         links.append(link)
     return links
 
@@ -91,9 +90,5 @@ def _next(link: _Link) -> _Link | None:
 
 def _loop_along(model: KernelModel, array: int, axis: int) -> _Loop | None:
     """The loop of all statements that an axis of an array is indexed by."""
-    return next((loop for loop in _loops_of_all(model) if is_along(model, loop, array, axis)), None)
-
-
-@remembered
-def _loops_of_all(model: KernelModel) -> Sequence[_Loop]:
-    return aligned(model, range(len(model.statements))).loops
+    loops = aligned(model, range(len(model.statements))).loops
+    return next((loop for loop in loops if is_along(model, loop, array, axis)), None)

@@ -39,6 +39,20 @@ class LoopAlignment:
 
 def aligned(model: KernelModel, statements: Sequence[int]) -> LoopAlignment:
     """How dimensions of the statements are aligned."""
+    known, key = _known(model), tuple(statements)
+    if key not in known:
+        known[key] = _aligned(model, key)
+    return known[key]
+
+
+@remembered
+def _known(model: KernelModel) -> dict[tuple[int, ...], LoopAlignment]:
+    """What is known of a kernel's statements."""
+    del model
+    return {}
+
+
+def _aligned(model: KernelModel, statements: Sequence[int]) -> LoopAlignment:
     loops = _loops(model, _classes(model, statements, by_digits=False), statements)
     classes = _classes(model, statements, by_digits=True)
     more = tuple(loop for loop in _loops(model, classes, statements) if loop not in loops)

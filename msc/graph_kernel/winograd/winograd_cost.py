@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
+from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
 from msc.dialects.gk import KernelOp, KernelYieldOp
@@ -109,6 +110,7 @@ class FormChoice:
         """The kernels around a convolution that tiles make faster, with their forms. They run `among` others."""
         between = {tile: _constant_bytes(kernels, among, tile) for tile in (0, *TILES)}
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
+        distinct = dict(sorted(distinct.items(), key=lambda item: flops(item[1]), reverse=True))
 
         def chosen(kernel: KernelOp) -> list[str]:
             form = self._best(kernel, between)
