@@ -4,7 +4,7 @@ written. An output may so overwrite an input, and until it is written it may hol
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 
 import islpy as isl
@@ -15,7 +15,20 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import loop_row
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.nodes import Cut, Run, ScheduleError, Tree, all_blocks, below, loops, walk
+from msc.poly.schedule_tree.nodes import (
+    COPIED_TO,
+    Block,
+    Cut,
+    Run,
+    ScheduleError,
+    Tree,
+    all_blocks,
+    below,
+    blocks,
+    loops,
+    statements,
+    walk,
+)
 from msc.poly.schedule_tree.proof import reversed_pairs
 from msc.poly.schedule_tree.to_isl import to_isl
 
@@ -95,6 +108,29 @@ def check_aliases(model: KernelModel, tree: Tree) -> None:
                 message = f"{place.array} and {names[other]} cannot lie in {place.scope} both"
                 raise ScheduleError(f"{message}: each is read after the other is written", place.line)
         held[output].append(array)
+    lies_in = {names[output]: {names[array] for array in (output, *arrays)} for output, arrays in held.items()}
+    _check_copies_back(model, tree.body, lies_in, {})
+
+
+def _check_copies_back(
+    model: KernelModel, block: Block, lies_in: Mapping[str, AbstractSet[str]], around: Mapping[str, str]
+) -> None:
+    """A copy goes back when its block ends: over all that the block wrote to the same memory.
+
+    `lies_in` are the arrays in the memory of an output, that output among them, and `around` is where the blocks around
+    place arrays.
+    """
+    names = array_names(model.arrays)
+    written = {names[model.statements[s].target] for s in statements(block)}
+    for place in block.places:
+        home = around.get(place.array, "")
+        is_written_copy = place.scope in COPIED_TO and place.array in written
+        for other in sorted(written & lies_in.get(home, set()) - {place.array}) if is_written_copy else ():
+            message = f"{place.array} goes back to {home} when this block ends"
+            raise ScheduleError(f"{message}, over what the block writes to {other}", place.line)
+    inner = {**around, **{place.array: place.scope for place in block.places}}
+    for each in (each for node in block.nodes for each in blocks(node)):
+        _check_copies_back(model, each, lies_in, inner)
 
 
 def aliased_outputs(model: KernelModel, tree: Tree, arrays: Collection[int]) -> dict[int, int]:

@@ -85,8 +85,8 @@ class Scratchpad:
 class Vectors:
     """Vector registers."""
 
-    bits: int = figure("bits of a register", least=32)
-    registers: int = figure("number of registers", least=1)
+    bits: int = figure("bits of a register", least=128, most=2048)
+    registers: int = figure("number of registers", least=8)
     fma: bool = figure("whether a multiply-add is one instruction")
     bf16_products: int = figure("products of bf16 that one instruction adds to each f32 lane", 1, least=1)
     unit: int = figure("bits of one execution unit: a narrower vector takes a part of the time; 0: all", 0)

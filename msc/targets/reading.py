@@ -27,6 +27,8 @@ _NEEDED = ("memory", *(table for table in FIGURES if table not in _NAMED))
 _OWN = ("aliases", "vendor", "families", "models")
 """What a file does not have of its base."""
 _GIVEN_APART = ("name", "levels", "scratchpads", *FIGURES)
+_NARROWEST_UNIT = 64
+"""Bits of the widest element: a narrower unit computes no element at once."""
 
 Figures = dict[str, Any]
 """A file's figures as TOML gives them, without those of its base."""
@@ -124,6 +126,7 @@ def _check(machine: Machine, source: _Source) -> None:
             source.fail(f"{far.name} is smaller than {near.name}; the nearest is first", ("memory", far.name, "bytes"))
     if machine.vectors.bits & (machine.vectors.bits - 1):
         source.fail("bits of a vector are a power of two", ("vectors", "bits"))
+    _check_execution_unit(machine, source)
     for table, size in (
         *((("memory", each.name, "line"), each.line) for each in machine.levels),
         (("page",), machine.page),
@@ -135,6 +138,13 @@ def _check(machine: Machine, source: _Source) -> None:
         source.fail(message, ("stack",))
     _check_scratchpads(machine, source)
     _check_units(machine, source)
+
+
+def _check_execution_unit(machine: Machine, source: _Source) -> None:
+    bits, unit = machine.vectors.bits, machine.vectors.unit
+    if unit and (unit & (unit - 1) or not _NARROWEST_UNIT <= unit <= bits):
+        message = f"an execution unit is 0 or a power of two from {_NARROWEST_UNIT} to the {bits} bits of a register"
+        source.fail(f"{message}, not {unit}", ("vectors", "unit"))
 
 
 def _check_scratchpads(machine: Machine, source: _Source) -> None:

@@ -262,6 +262,19 @@ for m, n
             + ["tail m from 3", "  for m, n", "    run S0", "    for k", "      run S1", "    run S2"],
             "line 6: t0 is also used outside of this block: place it at the top",
         ),
+        (
+            "product",
+            """place t0 in out0
+for m tile 3
+  place t0 in register
+  for m, n
+    run S0
+  for k, m, n
+    run S1
+  for m, n
+    run S2""".splitlines(),
+            "line 6: t0 goes back to out0 when this block ends, over what the block writes to out0",
+        ),
     ],
 )
 def test_clauses_that_cannot_be_honoured_are_errors(name: str, lines: list[str], problem: str) -> None:
