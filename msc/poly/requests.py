@@ -87,16 +87,26 @@ def _address(at: AffineExpr, rows: Sequence[tuple[int, int]], padded: int) -> Af
 def requests(
     model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Sequence[AffineExpr]
 ) -> Mapping[int, tuple[PrefetchRequest, ...]]:
-    """By the identity of each Body what its block requests. Raises ScheduleError for what is no box of one size."""
+    """By the identity of each Body what its block requests.
+
+    Raises ScheduleError for what is no box of one size, and for a prefetch that no Body requests.
+    """
     numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
     wanted: dict[int, list[tuple[Requested, int]]] = {}
     for each in requested(tree):
         wanted.setdefault(numbers[id(each.block)], []).append((each, numbers[id(each.loop.body)]))
-    found = dict[int, tuple[PrefetchRequest, ...]]()
+    found, idle = dict[int, tuple[PrefetchRequest, ...]](), {id(each): each for of in wanted.values() for each, _ in of}
     for path in _paths(nests, outermost(model, counts), ()) if wanted else ():
-        here = wanted.get(path[-1].body.block, ())
-        made = (r for each, target in here for r in _requests(model, tree, each, target, path))
-        found[id(path[-1].body)] = tuple(dict.fromkeys(made))
+        made = dict[PrefetchRequest, None]()
+        for each, target in wanted.get(path[-1].body.block, ()):
+            own = list(_requests(model, tree, each, target, path))
+            made |= dict.fromkeys(own)
+            if own:
+                idle.pop(id(each), None)
+        found[id(path[-1].body)] = tuple(made)
+    for each in idle.values():
+        message = f"the innermost loop around over {each.prefetch.axis} has one iteration, and no later one"
+        raise ScheduleError(message, each.prefetch.line)
     return found
 
 
