@@ -8,6 +8,7 @@ names a subclass of `msc.backends.backend.Backend`, whose `name` is that of the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -28,6 +29,8 @@ _OWN = {
     "ascend950pr": "msc.backends.ascend:Ascend950PR",
 }
 """By name, as entry points say it; other packages' are looked for only when another name is asked for."""
+_GIVEN = ("summary", "stages", "forms", "default_machine")
+"""What a class gives besides its methods."""
 
 
 def backend_names() -> tuple[str, ...]:
@@ -46,22 +49,30 @@ def find_backend(name: str) -> Backend:
         raise MscError(Diagnostic("MSC0506", f"there is no target '{name}'", help=advice))
     try:
         loaded = found.load()
-    except (ImportError, AttributeError) as error:
-        message = f"the back end '{name}' ({found.value}) cannot be loaded: {error}"
+    except Exception as error:  # a module of another package may raise anything when it is imported
+        message = f"the back end '{name}' ({found.value}) cannot be loaded: {error or type(error).__name__}"
         raise MscError(Diagnostic("MSC0506", message)) from error
     return _made(name, found.value, loaded)
 
 
 def _made(name: str, value: str, loaded: object) -> Backend:
-    if not isinstance(loaded, type) or not issubclass(loaded, Backend) or loaded.name != name:
+    if not isinstance(loaded, type) or not issubclass(loaded, Backend) or getattr(loaded, "name", None) != name:
         message = f"the back end '{name}' ({value}) is not a subclass of Backend of that name"
         raise MscError(Diagnostic("MSC0506", message))
+    missing = sorted({*loaded.__abstractmethods__, *(each for each in _GIVEN if not hasattr(loaded, each))})
+    if missing:
+        message = f"the back end '{name}' ({value}) does not define {', '.join(missing)}"
+        raise MscError(Diagnostic("MSC0506", message, help="docs/adding-a-back-end.md lists what a back end defines"))
     return loaded()
 
 
 def found_backends() -> tuple[Backend, ...]:
-    """All back ends that can be loaded."""
-    return tuple(find_backend(name) for name in backend_names())
+    """All back ends that can be loaded: a broken package of somebody else must not stop the others."""
+    found = list[Backend]()
+    for name in backend_names():
+        with suppress(MscError):
+            found.append(find_backend(name))
+    return tuple(found)
 
 
 @cache

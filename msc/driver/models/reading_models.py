@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from msc.backends.stage import GRAPH, Stage, StageTable
+from msc.backends.backend import Backend
+from msc.backends.registry import find_backend
+from msc.backends.stage import COMMON, GRAPH, Stage, StageTable
 from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.dialects.ms.interface_attributes import check_interface
+from msc.dialects.ms.target import TargetAttr, target_attribute
 from msc.driver.models.dimensions import fix_dimensions, leave_open
 from msc.driver.models.entry import entry_function
 from msc.driver.models.onnx_models import EXTENSION, is_onnx, load_onnx
@@ -83,9 +86,27 @@ def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context,
     module = parse_module(context, text, name)
     verify_module(module, sources)
     check_interface(module, sources)
+    if options.start is None:
+        _check_backend_of_file(model, module, options.backend)
     verify_stage(module, stage, context, sources)
     entry_function(module)
     return module, context, sources
+
+
+def _check_backend_of_file(model: str, module: ModuleOp, backend: Backend) -> None:
+    """Raise MSC0506 for a file of a stage that only another back end has, before its operations are looked at."""
+    said = target_attribute(module)
+    if said is None or said.backend.data == backend.name:
+        return
+    stage = find_backend(said.backend.data).table.of_file(model)
+    if stage is not None and stage not in COMMON:
+        raise made_for_another(model, said, backend)
+
+
+def made_for_another(model: str, said: TargetAttr, backend: Backend) -> MscError:
+    """The error for a stage file of another back end."""
+    message = f"'{model}' was made for the target '{said.backend.data}', not for '{backend.name}'"
+    return MscError(Diagnostic("MSC0506", message, help=f"--target {said.backend.data} goes on with it"))
 
 
 def _read_onnx(model: str, options: CompileOptions) -> LoadedModel:

@@ -10,9 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from msc.analysis.target import DEFAULT_THREADS
 from msc.backends.stage import COMMON
 from msc.dialects.ms.target import TargetAttr, set_target, target_attribute
-from msc.driver.models.reading_models import LoadedModel
+from msc.driver.models.reading_models import LoadedModel, made_for_another
 from msc.driver.options import CompileOptions
-from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 
 
@@ -43,8 +42,7 @@ def target_for(model: LoadedModel, options: CompileOptions) -> TargetAttr:
     said, backend = target_attribute(model.module), options.backend
     if said is not None and said.backend.data != backend.name:
         if model.stage not in COMMON:
-            message = f"'{model.path}' was made for the target '{said.backend.data}', not for '{backend.name}'"
-            raise MscError(Diagnostic("MSC0506", message, help=f"--target {said.backend.data} goes on with it"))
+            raise made_for_another(model.path, said, backend)
         said = None
     machine = backend.default_machine if said is None else said.machine.data
     threads = DEFAULT_THREADS if said is None else said.threads.data
