@@ -84,10 +84,11 @@ class _Search:
 
     def _fits(self, tiles: Tiles) -> bool:
         taken: dict[str, int] = {}
-        for array, scope, size in self._held(tiles):
-            taken[scope] = taken.get(scope, 0) + size * BYTES[self._model.arrays[array].dtype]
         scopes = self._abilities.scopes
-        return all(not scopes[scope].bytes or size <= scopes[scope].bytes for scope, size in taken.items() if scope)
+        for array, scope, size in ((a, scopes[name], size) for a, name, size in self._held(tiles) if name):
+            bytes_ = size * BYTES[self._model.arrays[array].dtype]
+            taken[scope.name] = taken.get(scope.name, 0) + ceil(bytes_ / scope.align) * scope.align
+        return all(not scopes[name].bytes or size <= scopes[name].bytes for name, size in taken.items())
 
     def _held(self, tiles: Tiles) -> Iterator[tuple[int, str, int]]:
         """The arrays of the product, their scopes, and the elements of a tile, as the unit reads them."""
@@ -118,14 +119,18 @@ class _Search:
         found, contraction = self._found, self._found.contraction
         outer = [axis for axis in found.axes if found.roles[axis.name] != "k"]
         sums = self._reduction(tiles)
-        body = [self._each(found.before, outer, tiles), sums, self._each(found.after, outer, tiles)]
-        block = Block(tuple(node for group in body for node in group), self._places((contraction.target,)))
+        body = [self._each(found.before, outer, tiles), sums.nodes, self._each(found.after, outer, tiles)]
+        places = (*sums.places, *self._places((contraction.target,)))
+        block = Block(tuple(node for group in body for node in group), places)
         tree = Tree(found.axes, self._tiled(outer, tiles, block))
         first = next(axis.name for axis in found.axes if axis.name in self._inner)
         return tensorise(tree, find(tree, first, contraction.statement), self._unit.name)
 
-    def _reduction(self, tiles: Tiles) -> tuple[Node, ...]:
-        """The loops over tiles of k, those over instructions, and those of one instruction."""
+    def _reduction(self, tiles: Tiles) -> Block:
+        """The loops over tiles of k, those over instructions, and those of one instruction.
+
+        Without a loop over k the block itself places the operands.
+        """
         found, contraction = self._found, self._found.contraction
         named = [axis for axis in found.axes if axis.name in self._inner]
         inside: Block = Block((Run((contraction.statement,)),))
@@ -136,7 +141,7 @@ class _Search:
                 inside = Block((Loop(axis.name, inside, self._inner[axis.name]),))
         operands = dict.fromkeys((contraction.a.operand, contraction.b.operand))
         held = Block(inside.nodes, self._places(tuple(operands)))
-        return self._tiled(found.of("k"), tiles, held).nodes
+        return self._tiled(found.of("k"), tiles, held)
 
     def _tiled(self, axes: Sequence[Axis], tiles: Tiles, body: Block) -> Block:
         """Loops over the tiles of axes around a body; of a batch over its points. One at least, which places need."""

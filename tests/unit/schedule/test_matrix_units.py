@@ -95,7 +95,7 @@ def test_places_side_by_side_share_the_room() -> None:
     check_capacity(model, schedule, ABILITIES)
 
 
-@pytest.mark.parametrize("sizes", [(6, 5, 8), (4, 4, 2), (1, 9, 3), (17, 3, 5)])
+@pytest.mark.parametrize("sizes", [(6, 5, 8), (4, 4, 2), (1, 9, 3), (17, 3, 5), (6, 5, 1), (4, 4, 1)])
 def test_the_strategy_uses_the_unit(sizes: tuple[int, int, int]) -> None:
     model = matmul_relu(*sizes)
     found = unit_schedule(model, dependences(model), machine(512))
@@ -110,6 +110,18 @@ def test_the_strategy_uses_the_unit(sizes: tuple[int, int, int]) -> None:
 ABILITIES_OF_512 = replace(
     ABILITIES, scopes={**ABILITIES.scopes, "PAD": Scope("PAD", 512, 32), "SUMS": Scope("SUMS", 512, 32)}
 )
+
+
+def test_the_strategy_counts_the_room_that_alignment_takes() -> None:
+    model = matmul_relu(6, 5, 8)
+    aligned = machine(1024)
+    pads = tuple(replace(pad, align=512) for pad in aligned.scratchpads)
+    found = unit_schedule(model, dependences(model), replace(aligned, scratchpads=pads))
+    assert found is not None
+    rooms = {**ABILITIES.scopes, "PAD": Scope("PAD", 1024, 512), "SUMS": Scope("SUMS", 1024, 512)}
+    assert illegal(model, dependences(model), found[0], replace(ABILITIES, scopes=rooms)) is None
+    small = tuple(replace(pad, bytes=512) for pad in pads)
+    assert unit_schedule(model, dependences(model), replace(aligned, scratchpads=small)) is None
 
 
 def test_no_unit_takes_other_kernels_and_types() -> None:
