@@ -40,7 +40,7 @@ class ChainCost:
 
     @cached_property
     def least(self) -> float:
-        """Of the kernels one after the other, if moving what they hand on took no time: one kernel takes no less."""
+        """Of the kernels one after the other, if moving their results took no time: one kernel takes no less."""
         return sum(self._apart(kernel, is_free=True) for kernel in self.chain.kernels)
 
     def may_gain(self, part: float) -> bool:

@@ -142,7 +142,7 @@ def _refused(costs: Sequence[ChainCost]) -> str:
     best = min(predicted or costs, key=lambda cost: (cost.merged if predicted else cost.least) / cost.apart)
     name, apart = best.chain.kernels[-1].label.data, f"{best.apart:.0f} cycles predicted one after the other"
     if not predicted:
-        return f"not computed at a loop of '{name}': {apart}, {best.least:.0f} if what it gives cost nothing to move"
+        return f"not computed at a loop of '{name}': {apart}, {best.least:.0f} if moving its result cost nothing"
     if best.merged < GAIN * best.apart:
         why = "its sums would round otherwise" if best.is_legal else "its blocks need later ones"
         return f"not computed at a loop of '{name}': {why}"
