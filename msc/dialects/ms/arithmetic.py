@@ -10,48 +10,45 @@ from msc.dialects.ms.elementwise import BinaryOp, constant
 from msc.poly.scalar import Scalar, apply
 
 
+class ArithmeticOp(BinaryOp):
+    """Base of arithmetic on numbers of any type."""
+
+    DTYPES: ClassVar[str] = "a number"
+
+
 @irdl_op_definition
-class AddOp(BinaryOp):
+class AddOp(ArithmeticOp):
     """Sum. MindSpore Add, ONNX Add."""
 
     name = "ms.add"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "add"
 
 
 @irdl_op_definition
-class SubOp(BinaryOp):
+class SubOp(ArithmeticOp):
     """Difference. MindSpore Sub, ONNX Sub."""
 
     name = "ms.sub"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "sub"
 
 
 @irdl_op_definition
-class MulOp(BinaryOp):
+class MulOp(ArithmeticOp):
     """Product. MindSpore Mul, ONNX Mul."""
 
     name = "ms.mul"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "mul"
 
 
 @irdl_op_definition
-class DivOp(BinaryOp):
+class DivOp(ArithmeticOp):
     """Quotient; integers truncate towards zero. MindSpore Div (RealDiv), ONNX Div."""
 
     name = "ms.div"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "div"
 
 
 @irdl_op_definition
-class FloorDivOp(BinaryOp):
+class FloorDivOp(ArithmeticOp):
     """Floor of the quotient (for floats, of the rounded quotient). MindSpore FloorDiv."""
 
     name = "ms.floor_div"
-    DTYPES: ClassVar[str] = "a number"
 
     def scalar(self, *args: Scalar) -> Scalar:
         quotient = apply("div", *args)
@@ -65,47 +62,39 @@ class FloorDivOp(BinaryOp):
 
 
 @irdl_op_definition
-class ModOp(BinaryOp):
+class ModOp(ArithmeticOp):
     """Remainder with the divisor's sign, as Python's `%`. MindSpore FloorMod, ONNX Mod with fmod=0."""
 
     name = "ms.mod"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "mod"
 
 
 @irdl_op_definition
-class RemOp(BinaryOp):
+class RemOp(ArithmeticOp):
     """Remainder with the dividend's sign, as C's `%` and fmod. MindSpore TruncateMod, ONNX Mod with fmod=1."""
 
     name = "ms.rem"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "rem"
 
 
 @irdl_op_definition
-class PowOp(BinaryOp):
+class PowOp(ArithmeticOp):
     """lhs to the power of rhs. MindSpore Pow, ONNX Pow."""
 
     name = "ms.pow"
-    DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "pow"
 
 
 @irdl_op_definition
-class MaximumOp(BinaryOp):
+class MaximumOp(ArithmeticOp):
     """The larger; NaN if one is. MindSpore Maximum, ONNX Max."""
 
     name = "ms.maximum"
-    DTYPES: ClassVar[str] = "a number"
     SCALAR: ClassVar[str] = "max"
 
 
 @irdl_op_definition
-class MinimumOp(BinaryOp):
+class MinimumOp(ArithmeticOp):
     """The smaller; NaN if one is. MindSpore Minimum, ONNX Min."""
 
     name = "ms.minimum"
-    DTYPES: ClassVar[str] = "a number"
     SCALAR: ClassVar[str] = "min"
 
 
@@ -115,7 +104,6 @@ class Atan2Op(BinaryOp):
 
     name = "ms.atan2"
     DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "atan2"
 
 
 def _rounds_up(a: Scalar, b: Scalar) -> Scalar:

@@ -12,8 +12,22 @@ from msc.dialects.ms.elementwise import BinaryOp
 class ComparisonOp(BinaryOp):
     """Base of comparisons: the result is i1; NaN is equal to nothing, and neither less nor greater."""
 
+    DTYPES: ClassVar[str] = "a number"
+
     def result_type_for(self, dtype: str) -> str:
         return "i1"
+
+
+class LogicalOp(BinaryOp):
+    """Base of operations on truth values."""
+
+    DTYPES: ClassVar[str] = "a boolean"
+
+
+class BitwiseOp(BinaryOp):
+    """Base of operations on the bits of integers."""
+
+    DTYPES: ClassVar[str] = "an integer"
 
 
 @irdl_op_definition
@@ -39,7 +53,6 @@ class LessOp(ComparisonOp):
     """Whether lhs < rhs. MindSpore Less, ONNX Less."""
 
     name = "ms.less"
-    DTYPES: ClassVar[str] = "a number"
     SCALAR: ClassVar[str] = "lt"
 
 
@@ -48,7 +61,6 @@ class LessEqualOp(ComparisonOp):
     """Whether lhs <= rhs. MindSpore LessEqual, ONNX LessOrEqual."""
 
     name = "ms.less_equal"
-    DTYPES: ClassVar[str] = "a number"
     SCALAR: ClassVar[str] = "le"
 
 
@@ -57,7 +69,6 @@ class GreaterOp(ComparisonOp):
     """Whether lhs > rhs. MindSpore Greater, ONNX Greater."""
 
     name = "ms.greater"
-    DTYPES: ClassVar[str] = "a number"
     SCALAR: ClassVar[str] = "gt"
 
 
@@ -66,80 +77,71 @@ class GreaterEqualOp(ComparisonOp):
     """Whether lhs >= rhs. MindSpore GreaterEqual, ONNX GreaterOrEqual."""
 
     name = "ms.greater_equal"
-    DTYPES: ClassVar[str] = "a number"
     SCALAR: ClassVar[str] = "ge"
 
 
 @irdl_op_definition
-class LogicalAndOp(BinaryOp):
+class LogicalAndOp(LogicalOp):
     """Whether both are true. MindSpore LogicalAnd, ONNX And."""
 
     name = "ms.logical_and"
-    DTYPES: ClassVar[str] = "a boolean"
     SCALAR: ClassVar[str] = "and"
 
 
 @irdl_op_definition
-class LogicalOrOp(BinaryOp):
+class LogicalOrOp(LogicalOp):
     """Whether one or both are true. MindSpore LogicalOr, ONNX Or."""
 
     name = "ms.logical_or"
-    DTYPES: ClassVar[str] = "a boolean"
     SCALAR: ClassVar[str] = "or"
 
 
 @irdl_op_definition
-class LogicalXorOp(BinaryOp):
+class LogicalXorOp(LogicalOp):
     """Whether exactly one is true. MindSpore LogicalXor, ONNX Xor."""
 
     name = "ms.logical_xor"
-    DTYPES: ClassVar[str] = "a boolean"
     SCALAR: ClassVar[str] = "xor"
 
 
 @irdl_op_definition
-class BitwiseAndOp(BinaryOp):
+class BitwiseAndOp(BitwiseOp):
     """Bits that both have. MindSpore BitwiseAnd, ONNX BitwiseAnd."""
 
     name = "ms.bitwise_and"
-    DTYPES: ClassVar[str] = "an integer"
     SCALAR: ClassVar[str] = "and"
 
 
 @irdl_op_definition
-class BitwiseOrOp(BinaryOp):
+class BitwiseOrOp(BitwiseOp):
     """Bits that one or both have. MindSpore BitwiseOr, ONNX BitwiseOr."""
 
     name = "ms.bitwise_or"
-    DTYPES: ClassVar[str] = "an integer"
     SCALAR: ClassVar[str] = "or"
 
 
 @irdl_op_definition
-class BitwiseXorOp(BinaryOp):
+class BitwiseXorOp(BitwiseOp):
     """Bits that exactly one has. MindSpore BitwiseXor, ONNX BitwiseXor."""
 
     name = "ms.bitwise_xor"
-    DTYPES: ClassVar[str] = "an integer"
     SCALAR: ClassVar[str] = "xor"
 
 
 @irdl_op_definition
-class ShiftLeftOp(BinaryOp):
+class ShiftLeftOp(BitwiseOp):
     """lhs moved left by rhs bits (less than its width). MindSpore LeftShift, ONNX BitShift LEFT."""
 
     name = "ms.shift_left"
-    DTYPES: ClassVar[str] = "an integer"
     SCALAR: ClassVar[str] = "shl"
 
 
 @irdl_op_definition
-class ShiftRightOp(BinaryOp):
+class ShiftRightOp(BitwiseOp):
     """lhs moved right by rhs bits (less than its width); signed ones keep the sign.
 
     MindSpore RightShift, ONNX BitShift RIGHT.
     """
 
     name = "ms.shift_right"
-    DTYPES: ClassVar[str] = "an integer"
     SCALAR: ClassVar[str] = "shr"

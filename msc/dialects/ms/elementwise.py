@@ -46,9 +46,9 @@ def operand_read(op: BasicOp, index: int, shape: tuple[int, ...]) -> Read:
 
 
 class ElementwiseOp(BasicOp):
-    """Base: all operands broadcast against each other; `SCALAR` names the scalar operator."""
+    """Base: all operands broadcast against each other; `SCALAR` names the scalar operator if `name` does not."""
 
-    SCALAR: ClassVar[str]
+    SCALAR: ClassVar[str] = ""
     DTYPES: ClassVar[str] = "any"
     """The family of element types of the operands."""
 
@@ -63,7 +63,7 @@ class ElementwiseOp(BasicOp):
 
     def scalar(self, *args: Scalar) -> Scalar:
         """The scalar body on the operands' elements."""
-        return Apply(self.SCALAR, args)
+        return Apply(self.SCALAR or self.name.removeprefix("ms."), args)
 
     def compute(self) -> Sequence[Statement]:
         shape = self.result_shape()

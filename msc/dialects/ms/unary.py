@@ -10,13 +10,18 @@ from msc.dialects.ms.elementwise import UnaryOp, constant
 from msc.poly.scalar import Scalar, apply
 
 
+class FloatUnaryOp(UnaryOp):
+    """Base of the operations on floats."""
+
+    DTYPES: ClassVar[str] = "a float"
+
+
 @irdl_op_definition
 class NegOp(UnaryOp):
     """The negative. MindSpore Neg, ONNX Neg."""
 
     name = "ms.neg"
     DTYPES: ClassVar[str] = "a signed number"
-    SCALAR: ClassVar[str] = "neg"
 
 
 @irdl_op_definition
@@ -25,7 +30,6 @@ class AbsOp(UnaryOp):
 
     name = "ms.abs"
     DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "abs"
 
 
 @irdl_op_definition
@@ -34,69 +38,55 @@ class SignOp(UnaryOp):
 
     name = "ms.sign"
     DTYPES: ClassVar[str] = "a number"
-    SCALAR: ClassVar[str] = "sign"
 
 
 @irdl_op_definition
-class ExpOp(UnaryOp):
+class ExpOp(FloatUnaryOp):
     """e to the x. MindSpore Exp, ONNX Exp."""
 
     name = "ms.exp"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "exp"
 
 
 @irdl_op_definition
-class Expm1Op(UnaryOp):
+class Expm1Op(FloatUnaryOp):
     """e to the x, minus 1, exact near 0. MindSpore Expm1."""
 
     name = "ms.expm1"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "expm1"
 
 
 @irdl_op_definition
-class LogOp(UnaryOp):
+class LogOp(FloatUnaryOp):
     """The natural logarithm. MindSpore Log, ONNX Log."""
 
     name = "ms.log"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "log"
 
 
 @irdl_op_definition
-class Log1pOp(UnaryOp):
+class Log1pOp(FloatUnaryOp):
     """The natural logarithm of 1 + x, exact near 0. MindSpore Log1p."""
 
     name = "ms.log1p"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "log1p"
 
 
 @irdl_op_definition
-class SqrtOp(UnaryOp):
+class SqrtOp(FloatUnaryOp):
     """The square root. MindSpore Sqrt, ONNX Sqrt."""
 
     name = "ms.sqrt"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "sqrt"
 
 
 @irdl_op_definition
-class RsqrtOp(UnaryOp):
+class RsqrtOp(FloatUnaryOp):
     """1 by the square root. MindSpore Rsqrt."""
 
     name = "ms.rsqrt"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "rsqrt"
 
 
 @irdl_op_definition
-class ReciprocalOp(UnaryOp):
+class ReciprocalOp(FloatUnaryOp):
     """1 by x. MindSpore Reciprocal, ONNX Reciprocal."""
 
     name = "ms.reciprocal"
-    DTYPES: ClassVar[str] = "a float"
 
     def scalar(self, *args: Scalar) -> Scalar:
         return apply("div", constant(1, args[0].dtype), args[0])
@@ -114,174 +104,136 @@ class SquareOp(UnaryOp):
 
 
 @irdl_op_definition
-class SinOp(UnaryOp):
+class SinOp(FloatUnaryOp):
     """The sine of an angle in radians. MindSpore Sin, ONNX Sin."""
 
     name = "ms.sin"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "sin"
 
 
 @irdl_op_definition
-class CosOp(UnaryOp):
+class CosOp(FloatUnaryOp):
     """The cosine of an angle in radians. MindSpore Cos, ONNX Cos."""
 
     name = "ms.cos"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "cos"
 
 
 @irdl_op_definition
-class TanOp(UnaryOp):
+class TanOp(FloatUnaryOp):
     """The tangent of an angle in radians. MindSpore Tan, ONNX Tan."""
 
     name = "ms.tan"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "tan"
 
 
 @irdl_op_definition
-class AsinOp(UnaryOp):
+class AsinOp(FloatUnaryOp):
     """The inverse sine, in radians. MindSpore Asin, ONNX Asin."""
 
     name = "ms.asin"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "asin"
 
 
 @irdl_op_definition
-class AcosOp(UnaryOp):
+class AcosOp(FloatUnaryOp):
     """The inverse cosine, in radians. MindSpore ACos, ONNX Acos."""
 
     name = "ms.acos"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "acos"
 
 
 @irdl_op_definition
-class AtanOp(UnaryOp):
+class AtanOp(FloatUnaryOp):
     """The inverse tangent, in radians. MindSpore Atan, ONNX Atan."""
 
     name = "ms.atan"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "atan"
 
 
 @irdl_op_definition
-class SinhOp(UnaryOp):
+class SinhOp(FloatUnaryOp):
     """The hyperbolic sine. MindSpore Sinh, ONNX Sinh."""
 
     name = "ms.sinh"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "sinh"
 
 
 @irdl_op_definition
-class CoshOp(UnaryOp):
+class CoshOp(FloatUnaryOp):
     """The hyperbolic cosine. MindSpore Cosh, ONNX Cosh."""
 
     name = "ms.cosh"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "cosh"
 
 
 @irdl_op_definition
-class TanhOp(UnaryOp):
+class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent. MindSpore Tanh, ONNX Tanh."""
 
     name = "ms.tanh"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "tanh"
 
 
 @irdl_op_definition
-class AsinhOp(UnaryOp):
+class AsinhOp(FloatUnaryOp):
     """The inverse hyperbolic sine. MindSpore Asinh, ONNX Asinh."""
 
     name = "ms.asinh"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "asinh"
 
 
 @irdl_op_definition
-class AcoshOp(UnaryOp):
+class AcoshOp(FloatUnaryOp):
     """The inverse hyperbolic cosine. MindSpore Acosh, ONNX Acosh."""
 
     name = "ms.acosh"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "acosh"
 
 
 @irdl_op_definition
-class AtanhOp(UnaryOp):
+class AtanhOp(FloatUnaryOp):
     """The inverse hyperbolic tangent. MindSpore Atanh, ONNX Atanh."""
 
     name = "ms.atanh"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "atanh"
 
 
 @irdl_op_definition
-class ErfOp(UnaryOp):
+class ErfOp(FloatUnaryOp):
     """The error function. MindSpore Erf, ONNX Erf."""
 
     name = "ms.erf"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "erf"
 
 
 @irdl_op_definition
-class SigmoidOp(UnaryOp):
+class SigmoidOp(FloatUnaryOp):
     """1 / (1 + e^-x). MindSpore Sigmoid, ONNX Sigmoid."""
 
     name = "ms.sigmoid"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "sigmoid"
 
 
 @irdl_op_definition
-class SoftplusOp(UnaryOp):
+class SoftplusOp(FloatUnaryOp):
     """log(1 + e^x). MindSpore Softplus, ONNX Softplus."""
 
     name = "ms.softplus"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "softplus"
 
 
 @irdl_op_definition
-class FloorOp(UnaryOp):
+class FloorOp(FloatUnaryOp):
     """The largest whole number not above x. MindSpore Floor, ONNX Floor."""
 
     name = "ms.floor"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "floor"
 
 
 @irdl_op_definition
-class CeilOp(UnaryOp):
+class CeilOp(FloatUnaryOp):
     """The smallest whole number not below x. MindSpore Ceil, ONNX Ceil."""
 
     name = "ms.ceil"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "ceil"
 
 
 @irdl_op_definition
-class RoundOp(UnaryOp):
+class RoundOp(FloatUnaryOp):
     """The nearest whole number, halves to even. MindSpore Rint, ONNX Round."""
 
     name = "ms.round"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "round"
 
 
 @irdl_op_definition
-class TruncOp(UnaryOp):
+class TruncOp(FloatUnaryOp):
     """The nearest whole number towards zero. MindSpore Trunc."""
 
     name = "ms.trunc"
-    DTYPES: ClassVar[str] = "a float"
-    SCALAR: ClassVar[str] = "trunc"
 
 
 @irdl_op_definition
@@ -314,11 +266,10 @@ class BitwiseNotOp(UnaryOp):
 
 
 @irdl_op_definition
-class IsNanOp(UnaryOp):
+class IsNanOp(FloatUnaryOp):
     """Whether x is NaN, as i1. MindSpore IsNan, ONNX IsNaN."""
 
     name = "ms.is_nan"
-    DTYPES: ClassVar[str] = "a float"
     SCALAR: ClassVar[str] = "isnan"
 
     def result_type_for(self, dtype: str) -> str:
@@ -326,11 +277,10 @@ class IsNanOp(UnaryOp):
 
 
 @irdl_op_definition
-class IsInfOp(UnaryOp):
+class IsInfOp(FloatUnaryOp):
     """Whether x is infinite of either sign, as i1. MindSpore IsInf, ONNX IsInf."""
 
     name = "ms.is_inf"
-    DTYPES: ClassVar[str] = "a float"
     SCALAR: ClassVar[str] = "isinf"
 
     def result_type_for(self, dtype: str) -> str:
