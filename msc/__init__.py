@@ -40,111 +40,50 @@ if TYPE_CHECKING:
     from msc.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __all__ = [
-    "GRAPH_MODE",
-    "PYNATIVE_MODE",
-    "CompiledModel",
-    "DType",
-    "Diagnostic",
-    "Location",
-    "Model",
-    "MscError",
-    "Parameter",
-    "ParameterTuple",
-    "Tensor",
-    "bfloat16",
-    "bool_",
-    "compile",
-    "export",
-    "float16",
-    "float32",
-    "float64",
-    "from_numpy",
-    "get_context",
-    "get_grad",
-    "get_seed",
-    "grad",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "jacfwd",
-    "jacrev",
-    "jit",
-    "jvp",
-    "load",
-    "load_checkpoint",
-    "load_param_into_net",
-    "mutable",
-    "reset_context",
-    "save_checkpoint",
-    "set_context",
-    "set_seed",
-    "summary",
-    "tensor",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
+    "GRAPH_MODE", "PYNATIVE_MODE", "CompiledModel", "DType", "Diagnostic", "Location", "Model", "MscError",
+    "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "compile", "export", "float16", "float32",
+    "float64", "from_numpy", "get_context", "get_grad", "get_seed", "grad", "int8", "int16", "int32", "int64",
+    "jacfwd", "jacrev", "jit", "jvp", "load", "load_checkpoint", "load_param_into_net", "mutable", "reset_context",
+    "save_checkpoint", "set_context", "set_seed", "summary", "tensor", "uint8", "uint16", "uint32", "uint64",
+    "value_and_grad", "vjp", "vmap",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 
-_EXPORTS: dict[str, tuple[str, str]] = {
-    "GRAPH_MODE": ("msc.frontend.modes", "GRAPH_MODE"),
-    "PYNATIVE_MODE": ("msc.frontend.modes", "PYNATIVE_MODE"),
-    "CompiledModel": ("msc.runtime.artifact", "CompiledModel"),
-    "DType": ("msc.frontend.dtypes", "DType"),
-    "Diagnostic": ("msc.support.diagnostics", "Diagnostic"),
-    "Location": ("msc.support.diagnostics", "Location"),
-    "MscError": ("msc.support.diagnostics", "MscError"),
-    "Model": ("msc.train.model", "Model"),
-    "Parameter": ("msc.frontend.parameter", "Parameter"),
-    "ParameterTuple": ("msc.frontend.parameter", "ParameterTuple"),
-    "load_checkpoint": ("msc.train.serialization", "load_checkpoint"),
-    "load_param_into_net": ("msc.train.serialization", "load_param_into_net"),
-    "save_checkpoint": ("msc.train.serialization", "save_checkpoint"),
-    "get_seed": ("msc.frontend.randomness", "get_seed"),
-    "reset_context": ("msc.frontend.modes", "reset_context"),
-    "summary": ("msc.nn.summary", "summary"),
-    "Tensor": ("msc.ops", "Tensor"),
-    "from_numpy": ("msc.ops", "from_numpy"),
-    "tensor": ("msc.ops", "tensor"),
-    "compile": ("msc.driver.api", "compile"),
-    "export": ("msc.driver.api", "export"),
-    "dtype_to_nptype": ("msc.common.dtype", "dtype_to_nptype"),
-    "float_": ("msc.common.dtype", "float_"),
-    "int_": ("msc.common.dtype", "int_"),
-    "constexpr": ("msc.ops", "constexpr"),
-    "data_sink": ("msc.train.data_sink", "data_sink"),
-    "jit_class": ("msc.common.api", "jit_class"),
+_NAMES = {
+    "msc.common.api": "jit_class",
+    "msc.common.dtype": "dtype_to_nptype float_ int_ pytype_to_dtype",
+    "msc.driver.api": "compile export",
+    "msc.frontend.dtypes": (
+        "bfloat16 bool_ DType float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
+    ),
+    "msc.frontend.jit": "jit",
+    "msc.frontend.modes": "get_context GRAPH_MODE PYNATIVE_MODE reset_context set_context",
+    "msc.frontend.mutable": "mutable",
+    "msc.frontend.parameter": "Parameter ParameterTuple",
+    "msc.frontend.randomness": "get_seed set_seed",
+    "msc.frontend.transforms.api": "get_grad grad jacfwd jacrev jvp value_and_grad vjp vmap",
+    "msc.nn.optim.loss_scale": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
+    "msc.nn.summary": "summary",
+    "msc.ops": "constexpr from_numpy Tensor tensor",
+    "msc.runtime.artifact": "CompiledModel load",
+    "msc.support.diagnostics": "Diagnostic Location MscError",
+    "msc.train.callback": (
+        "Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor "
+        "ModelCheckpoint ReduceLROnPlateau RunContext TimeMonitor"
+    ),
+    "msc.train.data_sink": "data_sink",
+    "msc.train.model": "Model",
+    "msc.train.serialization": "load_checkpoint load_param_into_net save_checkpoint",
+}
+"""Module -> the public names that are imported from it when they are used."""
+
+_EXPORTS = {
+    **{name: (module, name) for module, names in _NAMES.items() for name in names.split()},
     "ms_class": ("msc.common.api", "jit_class"),
     "ms_function": ("msc.frontend.jit", "jit"),
-    "pytype_to_dtype": ("msc.common.dtype", "pytype_to_dtype"),
-    "get_context": ("msc.frontend.modes", "get_context"),
-    "jit": ("msc.frontend.jit", "jit"),
-    "load": ("msc.runtime.artifact", "load"),
-    "mutable": ("msc.frontend.mutable", "mutable"),
-    "set_context": ("msc.frontend.modes", "set_context"),
-    "set_seed": ("msc.frontend.randomness", "set_seed"),
 }
 """Public name -> (module, attribute)."""
-
-_TRANSFORMS = "get_grad grad jacfwd jacrev jvp value_and_grad vjp vmap"
-_EXPORTS.update({name: ("msc.frontend.transforms.api", name) for name in _TRANSFORMS.split()})
-
-_DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
-_EXPORTS.update({name: ("msc.frontend.dtypes", name) for name in _DTYPES.split()})
-
-_CALLBACKS = (
-    "Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ModelCheckpoint "
-    "ReduceLROnPlateau RunContext TimeMonitor"
-)
-_EXPORTS.update({name: ("msc.train.callback", name) for name in _CALLBACKS.split()})
-_SCALES = "DynamicLossScaleManager FixedLossScaleManager LossScaleManager"
-_EXPORTS.update({name: ("msc.nn.optim.loss_scale", name) for name in _SCALES.split()})
 
 _MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops", "train"})
 """Modules that are there after `import msc`, as in MindSpore."""

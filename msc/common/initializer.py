@@ -19,19 +19,6 @@ from msc.frontend.initializers import (
 )
 
 __all__ = [
-    "Constant",
-    "HeNormal",
-    "HeUniform",
-    "Identity",
-    "Initializer",
-    "Normal",
-    "One",
-    "Orthogonal",
-    "TruncatedNormal",
-    "Uniform",
-    "VarianceScaling",
-    "XavierNormal",
-    "XavierUniform",
-    "Zero",
-    "initializer",
-]
+    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "TruncatedNormal",
+    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
+]  # fmt: skip
