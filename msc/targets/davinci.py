@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_type_hints
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
+from msc.targets.reading import merged
 
 DEFAULT_TARGET = "ascend910b1"
 """What `msc sim` simulates when no target is named."""
@@ -304,26 +305,12 @@ def davinci_target(name: str) -> DavinciTarget:
 
 def davinci_target_of(table: Mapping[str, Any], source: str) -> DavinciTarget:
     """The machine that a table of all sections describes. Raises MSC1002, which names `source`."""
-    sections: dict[str, Any] = {
-        "clock": Clock,
-        "cores": Cores,
-        "buffers": Buffers,
-        "alignment": Alignment,
-        "queues": Queues,
-        "features": Features,
-        "cube": Cube,
-        "mte1": Mte1,
-        "gm": GlobalMemory,
-        "shared": Shared,
-        "fixpipe": Fixpipe,
-        "vector": Vector,
-        "scalar": Scalar,
-        "cold": Cold,
-    }
+    kinds: dict[str, type[Any]] = get_type_hints(DavinciTarget)
+    sections = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
     unknown = table.keys() - sections.keys() - {"architecture", "base"}
     if unknown:
         raise _wrong(source, f"has no section '{min(unknown)}'", did_you_mean(min(unknown), sections))
-    parts = {name: _section(kind, table.get(name), name, source) for name, kind in sections.items()}
+    parts: dict[str, Any] = {name: _section(kind, table.get(name), name, source) for name, kind in sections.items()}
     return DavinciTarget(source.removesuffix(".toml"), str(table.get("architecture", "")), **parts)
 
 
@@ -365,15 +352,7 @@ def _value(given: object, kind: str, place: str, source: str) -> object:
 def _merged(name: str) -> dict[str, Any]:
     own = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     base = own.get("base")
-    return own if base is None else _merged_tables(_merged(str(base)), own)
-
-
-def _merged_tables(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(below)
-    for key, value in above.items():
-        old = result.get(key)
-        result[key] = _merged_tables(cast("dict[str, Any]", old), value) if isinstance(old, dict) else value
-    return result
+    return own if base is None else merged(_merged(str(base)), own)
 
 
 def _wrong(source: str, what: str, advice: str | None) -> MscError:
