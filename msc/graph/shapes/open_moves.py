@@ -19,17 +19,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from msc.dialects import ms
 from msc.dialects.element_types import element_type
-from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MinimumOp, MulOp, SubOp
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.comparison import GreaterEqualOp, LessOp, LogicalAndOp
-from msc.dialects.ms.elementwise import CastOp, SelectOp
-from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp
-from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, TileOp
-from msc.dialects.ms.padding import PadOp
-from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
-from msc.dialects.ms.structure import ConstantOp, GetParameterOp
-from msc.dialects.ms.unary import AbsOp
 from msc.dialects.open_sizes import INSIDE, VALID, valid_attribute
 from msc.graph.emitter import Emitter
 from msc.graph.shapes.size_expressions import linear
@@ -62,7 +54,7 @@ def with_computed_indices(
     for op, *others in zip(*blocks, strict=False):
         if any(type(other) is not type(op) for other in others):
             break
-        if isinstance(op, IotaOp | BroadcastToOp):
+        if isinstance(op, ms.IotaOp | ms.BroadcastToOp):
             _bound(op, others, at, sizes)
         handler = _HANDLERS.get(type(op))
         if handler is not None and isinstance(op, MsOp):
@@ -86,7 +78,7 @@ def _operations(block: Block) -> list[Operation]:
     """What computes, in the bodies of loops too."""
     found = list[Operation]()
     for op in block.ops:
-        if not isinstance(op, ConstantOp | GetParameterOp):
+        if not isinstance(op, ms.ConstantOp | ms.GetParameterOp):
             found += [op, *(_operations(op.body.block) if isinstance(op, scf.ForOp) else ())]
     return found
 
@@ -148,24 +140,24 @@ class Move:
     def places(self, count: AffineExpr) -> SSAValue:
         """The numbers below `count`, of type i64."""
         most = count.eval([size.high for size in self._sizes], ())
-        value = self.emit(IotaOp, shape=[most], axis=0, dtype=element_type("i64"))
+        value = self.emit(ms.IotaOp, shape=[most], axis=0, dtype=element_type("i64"))
         if count.used_dims() and isinstance(value.owner, Operation):
             value.owner.attributes[VALID] = valid_attribute(((Factor(most, count),),), self._sizes)
         return value
 
     def inside(self, index: SSAValue, size: AffineExpr) -> SSAValue:
         """An index cut to 0 up to `size`: what is masked reads some element, and never one that is not there."""
-        return self.emit(MaximumOp, self.emit(MinimumOp, index, self.number(size + -1)), 0)
+        return self.emit(ms.MaximumOp, self.emit(ms.MinimumOp, index, self.number(size + -1)), 0)
 
     def gathered(self, x: SSAValue, index: SSAValue, axis: int) -> SSAValue:
         """The elements of x at these places of an axis."""
-        return self.emit(GatherOp, x, index, axis=axis)
+        return self.emit(ms.GatherOp, x, index, axis=axis)
 
     def chosen(self, condition: SSAValue, x: SSAValue, other: SSAValue | float, axis: int) -> SSAValue:
         """X where the condition on places of an axis holds."""
         rank = len(self.emit.shape(x))
         shape = (*self.emit.shape(condition), *[1] * (rank - axis - 1))
-        return self.emit(SelectOp, self.emit.reshape(condition, shape), x, other)
+        return self.emit(ms.SelectOp, self.emit.reshape(condition, shape), x, other)
 
 
 def _reverse(move: Move) -> SSAValue | None:
@@ -177,12 +169,12 @@ def _reverse(move: Move) -> SSAValue | None:
         size = move.size(0, axis)
         if size is None:
             return None
-        x = move.gathered(x, emit(SubOp, move.number(size + -1), move.places(size)), axis)
-    return None if not opened else emit(ReverseOp, x, axis=rest) if rest else x
+        x = move.gathered(x, emit(ms.SubOp, move.number(size + -1), move.places(size)), axis)
+    return None if not opened else emit(ms.ReverseOp, x, axis=rest) if rest else x
 
 
 def _ranges(op: MsOp) -> tuple[range, ...]:
-    assert isinstance(op, SliceOp)
+    assert isinstance(op, ms.SliceOp)
     return tuple(places for places in op.ranges() if places is not None)
 
 
@@ -211,14 +203,14 @@ def _slice(move: Move) -> SSAValue | None:
         return None
     if any(places != range(n) for places, n in zip(kept, shape, strict=True)):
         ends = [places.start + len(places) * places.step for places in kept]
-        x = emit(SliceOp, x, begin=[r.start for r in kept], end=ends, strides=[r.step for r in kept])
+        x = emit(ms.SliceOp, x, begin=[r.start for r in kept], end=ends, strides=[r.step for r in kept])
     for axis in moved:
         start, count = (move.each(read) for read in (_start(axis), _count(axis)))
         if start is None or count is None or not ranges[axis] or min(move.least(start), move.least(count)) < 0:
             return None
         places, step = move.places(count), ranges[axis].step
-        sign = AddOp if step > 0 else SubOp
-        steps = places if abs(step) == 1 else emit(MulOp, places, abs(step))
+        sign = ms.AddOp if step > 0 else ms.SubOp
+        steps = places if abs(step) == 1 else emit(ms.MulOp, places, abs(step))
         x = move.gathered(x, emit(sign, move.number(start), steps), axis)
     return x
 
@@ -243,16 +235,16 @@ def _concat(move: Move) -> SSAValue | None:
     for x, size, end in reversed(list(zip(op.operands, known, ends, strict=True))):
         if emit.shape(x)[axis] == 0:
             continue
-        local = emit(SubOp, places, move.number(end + size * -1))
+        local = emit(ms.SubOp, places, move.number(end + size * -1))
         part = move.gathered(x, move.inside(local, size), axis)
-        before = emit(LessOp, places, move.number(end))
+        before = emit(ms.LessOp, places, move.number(end))
         result = part if result is None else move.chosen(before, part, result, axis)
     return result
 
 
 def _pad(move: Move) -> SSAValue | None:
     op, emit = move.op, move.emit
-    assert isinstance(op, PadOp)
+    assert isinstance(op, ms.PadOp)
     amounts, rank = op.amounts(), len(op.shape(0))
     opened = [a for a in range(rank) if any(amounts[a]) and not move.is_alike(lambda o, a=a: o.shape(0)[a])]
     if not opened or not move.is_alike(lambda o: o.ints("pad")):
@@ -262,15 +254,15 @@ def _pad(move: Move) -> SSAValue | None:
     value, mode = op.real("value"), op.word("mode")
     if any(map(any, rest)):
         pad = [*(b for b, _ in rest), *(e for _, e in rest)]
-        x = emit(PadOp, x, pad=pad, mode=mode, value=value)
+        x = emit(ms.PadOp, x, pad=pad, mode=mode, value=value)
     for axis in opened:
         size, (before, after) = move.size(0, axis), amounts[axis]
         if size is None or emit.shape(x)[axis] == 0:
             return None
-        local = emit(SubOp, move.places(size + (before + after)), before)
+        local = emit(ms.SubOp, move.places(size + (before + after)), before)
         part = move.gathered(x, move.inside(_source(move, local, size, mode), size), axis)
         if mode == "constant":
-            there = emit(LogicalAndOp, emit(GreaterEqualOp, local, 0), emit(LessOp, local, move.number(size)))
+            there = emit(ms.LogicalAndOp, emit(ms.GreaterEqualOp, local, 0), emit(ms.LessOp, local, move.number(size)))
             part = move.chosen(there, part, value, axis)
         x = part
     return x
@@ -281,11 +273,11 @@ def _source(move: Move, local: SSAValue, size: AffineExpr, mode: str) -> SSAValu
     emit = move.emit
     if mode == "reflect":
         last = move.number(size + -1)
-        return emit(SubOp, last, emit(AbsOp, emit(SubOp, last, emit(AbsOp, local))))
+        return emit(ms.SubOp, last, emit(ms.AbsOp, emit(ms.SubOp, last, emit(ms.AbsOp, local))))
     if mode == "wrap":
-        all_, below = move.number(size), emit(LessOp, local, 0)
-        beyond = emit(SelectOp, emit(LessOp, local, all_), local, emit(SubOp, local, all_))
-        return emit(SelectOp, below, emit(AddOp, local, all_), beyond)
+        all_, below = move.number(size), emit(ms.LessOp, local, 0)
+        beyond = emit(ms.SelectOp, emit(ms.LessOp, local, all_), local, emit(ms.SubOp, local, all_))
+        return emit(ms.SelectOp, below, emit(ms.AddOp, local, all_), beyond)
     return local
 
 
@@ -294,11 +286,11 @@ def _gather(move: Move) -> SSAValue | None:
     op, emit = move.op, move.emit
     axis = op.int_("axis") % len(op.shape(0))
     size = move.size(0, axis)
-    if size is None or not size.used_dims() or (isinstance(op.operands[1].owner, ConstantOp) and not _same(move)):
+    if size is None or not size.used_dims() or (isinstance(op.operands[1].owner, ms.ConstantOp) and not _same(move)):
         return None
     index = op.operands[1]
-    index = index if emit.dtype(index) == "i64" else emit(CastOp, index, dtype=element_type("i64"))
-    counted = emit(SelectOp, emit(LessOp, index, 0), emit(AddOp, index, move.number(size)), index)
+    index = index if emit.dtype(index) == "i64" else emit(ms.CastOp, index, dtype=element_type("i64"))
+    counted = emit(ms.SelectOp, emit(ms.LessOp, index, 0), emit(ms.AddOp, index, move.number(size)), index)
     return emit(type(op), op.operands[0], move.inside(counted, size), axis=axis)
 
 
@@ -313,8 +305,8 @@ def _entry(move: Move) -> SSAValue | None:
 def _place(move: Move, size: AffineExpr) -> SSAValue:
     """The number of an entry, counted from the end of what is valid where it is negative, and cut to that."""
     emit, index = move.emit, move.op.operands[1]
-    index = index if emit.dtype(index) == "i64" else emit(CastOp, index, dtype=element_type("i64"))
-    counted = emit(SelectOp, emit(LessOp, index, 0), emit(AddOp, index, move.number(size)), index)
+    index = index if emit.dtype(index) == "i64" else emit(ms.CastOp, index, dtype=element_type("i64"))
+    counted = emit(ms.SelectOp, emit(ms.LessOp, index, 0), emit(ms.AddOp, index, move.number(size)), index)
     return move.inside(counted, size)
 
 
@@ -329,7 +321,7 @@ def _same(move: Move) -> bool:
 
     def text(op: MsOp) -> object:
         constant = op.operands[1].owner
-        return constant.value if isinstance(constant, ConstantOp) else None
+        return constant.value if isinstance(constant, ms.ConstantOp) else None
 
     return move.is_alike(text)
 
@@ -343,7 +335,7 @@ def _tile(move: Move) -> SSAValue | None:
         return None
     x, rest = op.operands[0], [1 if a in opened else m for a, m in enumerate(multiples)]
     if any(m != 1 for m in rest):
-        x = emit(TileOp, x, multiples=rest)
+        x = emit(ms.TileOp, x, multiples=rest)
     for axis in opened:
         size = move.size(0, axis)
         if size is None:
@@ -351,7 +343,7 @@ def _tile(move: Move) -> SSAValue | None:
         places = index = move.places(size * multiples[axis])
         for k in range(1, multiples[axis]):
             start = move.number(size * k)
-            index = emit(SelectOp, emit(LessOp, places, start), index, emit(SubOp, places, start))
+            index = emit(ms.SelectOp, emit(ms.LessOp, places, start), index, emit(ms.SubOp, places, start))
         x = move.gathered(x, index, axis)
     return x
 
@@ -361,13 +353,13 @@ def _is_fixed(move: Move, axis: int) -> bool:
 
 
 _HANDLERS: Mapping[Any, Callable[[Move], SSAValue | None]] = {
-    ReverseOp: _reverse,
-    SliceOp: _slice,
-    ConcatOp: _concat,
-    PadOp: _pad,
-    TileOp: _tile,
-    GatherOp: _gather,
-    GatherElementsOp: _gather,
-    ExtractSliceOp: _entry,
-    InsertSliceOp: _entry,
+    ms.ReverseOp: _reverse,
+    ms.SliceOp: _slice,
+    ms.ConcatOp: _concat,
+    ms.PadOp: _pad,
+    ms.TileOp: _tile,
+    ms.GatherOp: _gather,
+    ms.GatherElementsOp: _gather,
+    ms.ExtractSliceOp: _entry,
+    ms.InsertSliceOp: _entry,
 }

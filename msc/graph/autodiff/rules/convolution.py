@@ -8,18 +8,12 @@ from math import prod
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from msc.dialects import ms
 from msc.dialects.element_types import element_type
-from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp, WeightedWindowOp
-from msc.dialects.ms.elementwise import CastOp, constant
-from msc.dialects.ms.movement import SliceOp, TransposeOp
-from msc.dialects.ms.pooling import MaxPool1dOp, MaxPool2dOp, MaxPool3dOp, MaxPoolOp
-from msc.dialects.ms.reductions import ReduceSumOp
-from msc.dialects.ms.transposed_convolution import (
-    Conv1dTransposeOp,
-    Conv2dTransposeOp,
-    Conv3dTransposeOp,
-    TransposedConvolutionOp,
-)
+from msc.dialects.ms.convolution import ConvolutionOp, WeightedWindowOp
+from msc.dialects.ms.elementwise import constant
+from msc.dialects.ms.pooling import MaxPoolOp
+from msc.dialects.ms.transposed_convolution import TransposedConvolutionOp
 from msc.graph.autodiff.derived import computed
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
@@ -27,8 +21,8 @@ from msc.poly.adjoint import summed
 from msc.poly.compute import Statement, affine_map, dims
 from msc.poly.scalar import Index, Read, Scalar, apply
 
-FORWARD = (Conv1dOp, Conv2dOp, Conv3dOp)
-TRANSPOSED = (Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp)
+FORWARD = (ms.Conv1dOp, ms.Conv2dOp, ms.Conv3dOp)
+TRANSPOSED = (ms.Conv1dTransposeOp, ms.Conv2dTransposeOp, ms.Conv3dTransposeOp)
 
 
 @gradient(*FORWARD)
@@ -59,7 +53,7 @@ def _transposed(op: TransposedConvolutionOp, emit: GradientEmitter, g: SSAValue)
 
 
 def _as(value: SSAValue, dtype: str, emit: GradientEmitter) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))
+    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
 
 
 def _windows(op: WeightedWindowOp) -> dict[str, list[int] | int]:
@@ -94,16 +88,16 @@ def _weight_gradient(op: WeightedWindowOp, x: SSAValue, g: SSAValue, emit: Gradi
     n, channels, *sizes = emit.shape(x)
     inputs = channels // group
     if group == 1:
-        image = emit(TransposeOp, x, perm=[1, 0, *spatial])
+        image = emit(ms.TransposeOp, x, perm=[1, 0, *spatial])
     else:
         apart = emit.reshape(x, [n, group, inputs, *sizes])
-        turned = emit(TransposeOp, apart, perm=[2, 1, 0, *(k + 1 for k in spatial)])
+        turned = emit(ms.TransposeOp, apart, perm=[2, 1, 0, *(k + 1 for k in spatial)])
         image = emit.reshape(turned, [inputs, group * n, *sizes])
-    kernel = emit(TransposeOp, g, perm=[1, 0, *spatial])
+    kernel = emit(ms.TransposeOp, g, perm=[1, 0, *spatial])
     dilation = [w.stride // step for w, step in zip(op.windows(), steps, strict=True)]
     sizes_of = {"stride": list(op.ints("dilation")), "dilation": dilation, "group": group}
     found = emit(FORWARD[op.SPATIAL - 1], image, kernel, **sizes_of)
-    return emit(TransposeOp, found, perm=[1, 0, *spatial])
+    return emit(ms.TransposeOp, found, perm=[1, 0, *spatial])
 
 
 def _every(x: SSAValue, steps: Sequence[int], counts: Sequence[int], emit: GradientEmitter) -> SSAValue:
@@ -113,21 +107,21 @@ def _every(x: SSAValue, steps: Sequence[int], counts: Sequence[int], emit: Gradi
     n, channels, *sizes = emit.shape(x)
     ends = [size if s == 1 else (o - 1) * s + 1 for size, s, o in zip(sizes, steps, counts, strict=True)]
     begin, strides = [0] * len(emit.shape(x)), [1, 1, *steps]
-    return emit(SliceOp, x, begin=begin, end=[n, channels, *ends], strides=strides)
+    return emit(ms.SliceOp, x, begin=begin, end=[n, channels, *ends], strides=strides)
 
 
 def _cut(value: SSAValue, shape: Sequence[int], emit: GradientEmitter) -> SSAValue:
     """The beginning of a tensor along each axis."""
     if emit.shape(value) == tuple(shape):
         return value
-    return emit(SliceOp, value, begin=[0] * len(shape), end=list(shape))
+    return emit(ms.SliceOp, value, begin=[0] * len(shape), end=list(shape))
 
 
 def _bias_gradient(g: SSAValue, emit: GradientEmitter) -> SSAValue:
-    return emit(ReduceSumOp, g, axis=[0, *range(2, len(emit.shape(g)))])
+    return emit(ms.ReduceSumOp, g, axis=[0, *range(2, len(emit.shape(g)))])
 
 
-@gradient(MaxPool1dOp, MaxPool2dOp, MaxPool3dOp)
+@gradient(ms.MaxPool1dOp, ms.MaxPool2dOp, ms.MaxPool3dOp)
 def _max_pool(op: MaxPoolOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """To the first of the largest elements of each window. A padded input is padded anew, and its border cut off."""
     if op.is_basic:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from msc.dialects import ms
 from msc.dialects.element_types import element_type
-from msc.dialects.ms.elementwise import CastOp
-from msc.dialects.ms.linear import BatchMatmulOp, DenseOp, MatmulOp, MatrixProductOp
-from msc.dialects.ms.reductions import ReduceSumOp
+from msc.dialects.ms.linear import MatrixProductOp
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
 
 
-@gradient(MatmulOp, BatchMatmulOp)
+@gradient(ms.MatmulOp, ms.BatchMatmulOp)
 def _matrix_product(op: MatrixProductOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """Of y = a b: ga = g b^T and gb = a^T g, each as the operand lies; batches that were repeated are summed."""
     a, b = (_as(v, emit.dtype(g), emit) for v in op.operands)
@@ -32,26 +31,26 @@ def _product(op: MatrixProductOp, a: SSAValue, b: SSAValue, ta: bool, tb: bool, 
 
 
 def _as(value: SSAValue, dtype: str, emit: GradientEmitter) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))
+    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
 
 
 def _as_operand(op: MatrixProductOp, index: int, value: SSAValue, emit: GradientEmitter) -> SSAValue:
     return _as(emit.sum_to(value, op.shape(index)), op.dtype(index), emit)
 
 
-@gradient(DenseOp)
-def _dense(op: DenseOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.DenseOp)
+def _dense(op: ms.DenseOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """The product of the rows with the weight; what the axes before the last have in common is summed."""
     (*_, inputs), (outputs, _) = op.shape(0), op.shape(1)
     rows = emit.reshape(g, (_count(emit.shape(g)[:-1]), outputs))
     x = emit.reshape(op.x, (_count(op.shape(0)[:-1]), inputs))
     found: list[SSAValue | None] = [None] * len(op.operands)
     if emit.wants(0):
-        found[0] = emit.reshape(emit(MatmulOp, rows, op.weight), op.shape(0))
+        found[0] = emit.reshape(emit(ms.MatmulOp, rows, op.weight), op.shape(0))
     if emit.wants(1):
-        found[1] = emit(MatmulOp, rows, x, transpose_a=True)
+        found[1] = emit(ms.MatmulOp, rows, x, transpose_a=True)
     if emit.wants(2):
-        found[2] = emit(ReduceSumOp, rows, axis=[0])
+        found[2] = emit(ms.ReduceSumOp, rows, axis=[0])
     return found
 
 

@@ -6,25 +6,13 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from msc.dialects import ms
 from msc.dialects.element_types import element_type
-from msc.dialects.ms.arithmetic import DivOp, MulOp
-from msc.dialects.ms.comparison import EqualOp
-from msc.dialects.ms.elementwise import CastOp
-from msc.dialects.ms.movement import BroadcastToOp, SliceOp, TransposeOp
-from msc.dialects.ms.padding import PadOp
-from msc.dialects.ms.reductions import (
-    CumsumOp,
-    ReduceMaxOp,
-    ReduceMeanOp,
-    ReduceMinOp,
-    ReduceProdOp,
-    ReduceSumOp,
-    reduced_axes,
-)
+from msc.dialects.ms.reductions import reduced_axes
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
 
-Reduction = ReduceSumOp | ReduceMeanOp | ReduceMaxOp | ReduceMinOp | ReduceProdOp
+Reduction = ms.ReduceSumOp | ms.ReduceMeanOp | ms.ReduceMaxOp | ms.ReduceMinOp | ms.ReduceProdOp
 
 
 def _kept(op: Reduction, value: SSAValue, emit: GradientEmitter) -> SSAValue:
@@ -35,58 +23,58 @@ def _kept(op: Reduction, value: SSAValue, emit: GradientEmitter) -> SSAValue:
 
 def _as_operand(op: Reduction, value: SSAValue, emit: GradientEmitter) -> SSAValue:
     dtype = op.dtype(0)
-    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))
+    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
 
 
-@gradient(ReduceSumOp)
-def _sum(op: ReduceSumOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.ReduceSumOp)
+def _sum(op: ms.ReduceSumOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     return [_repeated(op, _as_operand(op, g, emit), emit)]
 
 
 def _repeated(op: Reduction, g: SSAValue, emit: GradientEmitter) -> SSAValue:
     kept = _kept(op, g, emit)
-    return kept if emit.shape(kept) == op.shape(0) else emit(BroadcastToOp, kept, shape=list(op.shape(0)))
+    return kept if emit.shape(kept) == op.shape(0) else emit(ms.BroadcastToOp, kept, shape=list(op.shape(0)))
 
 
-@gradient(ReduceMeanOp)
-def _mean(op: ReduceMeanOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.ReduceMeanOp)
+def _mean(op: ms.ReduceMeanOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     count = prod(op.shape(0)[axis] for axis in reduced_axes(op))
-    return [_repeated(op, emit(MulOp, g, 1 / count) if count else g, emit)]
+    return [_repeated(op, emit(ms.MulOp, g, 1 / count) if count else g, emit)]
 
 
-@gradient(ReduceMaxOp, ReduceMinOp)
-def _extreme(op: ReduceMaxOp | ReduceMinOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.ReduceMaxOp, ms.ReduceMinOp)
+def _extreme(op: ms.ReduceMaxOp | ms.ReduceMinOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """To the extremes in equal parts."""
     x, y = op.operands[0], _kept(op, op.results[0], emit)
-    chosen = emit(CastOp, emit(EqualOp, x, y), dtype=element_type(op.dtype(0)))
-    count = emit(ReduceSumOp, chosen, axis=list(reduced_axes(op)), keep_dims=True)
-    return [emit(MulOp, chosen, emit(DivOp, _kept(op, g, emit), count))]
+    chosen = emit(ms.CastOp, emit(ms.EqualOp, x, y), dtype=element_type(op.dtype(0)))
+    count = emit(ms.ReduceSumOp, chosen, axis=list(reduced_axes(op)), keep_dims=True)
+    return [emit(ms.MulOp, chosen, emit(ms.DivOp, _kept(op, g, emit), count))]
 
 
-@gradient(ReduceProdOp)
-def _product(op: ReduceProdOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.ReduceProdOp)
+def _product(op: ms.ReduceProdOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """Times the product of all others: of those before and of those behind, so that zeros divide nothing."""
     axes, shape = reduced_axes(op), op.shape(0)
     kept = [k for k in range(len(shape)) if k not in axes]
     perm, count = [*kept, *axes], prod(shape[k] for k in axes)
     outer = [shape[k] for k in kept]
-    ordered = emit(TransposeOp, _as_dtype(op.operands[0], emit.dtype(g), emit), perm=perm)
+    ordered = emit(ms.TransposeOp, _as_dtype(op.operands[0], emit.dtype(g), emit), perm=perm)
     rows = emit.reshape(ordered, (prod(outer), count))
-    others = emit(MulOp, _products(rows, count, True, emit), _products(rows, count, False, emit))
+    others = emit(ms.MulOp, _products(rows, count, True, emit), _products(rows, count, False, emit))
     apart = emit.reshape(others, [*outer, *(shape[k] for k in axes)])
-    back = emit(TransposeOp, apart, perm=[perm.index(k) for k in range(len(shape))])
-    return [_as_operand(op, emit(MulOp, back, _kept(op, g, emit)), emit)]
+    back = emit(ms.TransposeOp, apart, perm=[perm.index(k) for k in range(len(shape))])
+    return [_as_operand(op, emit(ms.MulOp, back, _kept(op, g, emit)), emit)]
 
 
 def _as_dtype(value: SSAValue, dtype: str, emit: GradientEmitter) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))
+    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
 
 
 def _products(rows: SSAValue, count: int, before: bool, emit: GradientEmitter) -> SSAValue:
     """Of each element the product of those before it in its row, or behind it; each step doubles the reach."""
     value, reach = _shifted(rows, 1, before, emit), 1
     while reach < count:
-        value = emit(MulOp, value, _shifted(value, reach, before, emit))
+        value = emit(ms.MulOp, value, _shifted(value, reach, before, emit))
         reach *= 2
     return value
 
@@ -97,11 +85,11 @@ def _shifted(rows: SSAValue, by: int, before: bool, emit: GradientEmitter) -> SS
     by = min(by, count)
     begin, end = ([0, 0], [outer, count - by]) if before else ([0, by], [outer, count])
     pad = [0, by, 0, 0] if before else [0, 0, 0, by]
-    return emit(PadOp, emit(SliceOp, rows, begin=begin, end=end), pad=pad, value=1.0)
+    return emit(ms.PadOp, emit(ms.SliceOp, rows, begin=begin, end=end), pad=pad, value=1.0)
 
 
-@gradient(CumsumOp)
-def _cumulative_sum(op: CumsumOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.CumsumOp)
+def _cumulative_sum(op: ms.CumsumOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """The sums from the other end."""
     flags = {"exclusive": op.flag("exclusive"), "reverse": not op.flag("reverse")}
-    return [emit(CumsumOp, g, axis=op.int_("axis"), **flags)]
+    return [emit(ms.CumsumOp, g, axis=op.int_("axis"), **flags)]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.arithmetic import AddOp
-from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp
+from msc.dialects import ms
+from msc.dialects.ms.convolution import ConvolutionOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 
 
 def with_bias(y: SSAValue, bias: SSAValue | None, rank: int, emit: Emitter) -> SSAValue:
     """The outputs `[n, oc, spatial...]` plus the bias of each channel, if there is one."""
-    return y if bias is None else emit(AddOp, y, emit.along_channels(bias, rank))
+    return y if bias is None else emit(ms.AddOp, y, emit.along_channels(bias, rank))
 
 
-@expander(Conv1dOp, Conv2dOp, Conv3dOp)
+@expander(ms.Conv1dOp, ms.Conv2dOp, ms.Conv3dOp)
 def _convolution(op: ConvolutionOp, emit: Emitter) -> SSAValue:
     emit.shape(op.x)
     x = emit.pad_spatial(op.x, op.padding())

@@ -7,32 +7,29 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from msc.dialects import ms
 from msc.dialects.element_types import NARROW_FLOATS, element_type
-from msc.dialects.ms.arithmetic import AddOp
-from msc.dialects.ms.elementwise import CastOp
-from msc.dialects.ms.indexing import ScatterAddOp
-from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 from msc.graph.graph_loops import index, loop_over
 
 
-@expander(ScatterAddOp)
-def _scatter_add(op: ScatterAddOp, emit: Emitter) -> SSAValue:
+@expander(ms.ScatterAddOp)
+def _scatter_add(op: ms.ScatterAddOp, emit: Emitter) -> SSAValue:
     count, entry = prod(emit.shape(op.indices)), emit.shape(op.x)[1:]
     if count == 0:
         return op.x
     dtype = emit.dtype(op.x)
     table, updates = op.x, op.updates
     if dtype in NARROW_FLOATS:  # summed in f32 and rounded once
-        table, updates = (emit(CastOp, value, dtype=element_type("f32")) for value in (table, updates))
+        table, updates = (emit(ms.CastOp, value, dtype=element_type("f32")) for value in (table, updates))
     places = emit.reshape(op.indices, [count])
     rows = emit.reshape(updates, [count, *entry])
 
     def add(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
-        place = inner(ExtractSliceOp, places, number)
-        row = inner(AddOp, inner(ExtractSliceOp, carried[0], place), inner(ExtractSliceOp, rows, number))
-        return [inner(InsertSliceOp, carried[0], place, row)]
+        place = inner(ms.ExtractSliceOp, places, number)
+        row = inner(ms.AddOp, inner(ms.ExtractSliceOp, carried[0], place), inner(ms.ExtractSliceOp, rows, number))
+        return [inner(ms.InsertSliceOp, carried[0], place, row)]
 
     summed = loop_over(emit, (index(emit, 0), index(emit, count)), [table], add)[0]
-    return emit(CastOp, summed, dtype=element_type(dtype)) if dtype in NARROW_FLOATS else summed
+    return emit(ms.CastOp, summed, dtype=element_type(dtype)) if dtype in NARROW_FLOATS else summed

@@ -11,28 +11,18 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.arithmetic import AddOp, DivOp, MaximumOp, MulOp, SubOp
-from msc.dialects.ms.normalisation import (
-    BatchNormOp,
-    GroupNormOp,
-    InstanceNormOp,
-    L2NormalizeOp,
-    LayerNormOp,
-    RmsNormOp,
-)
-from msc.dialects.ms.reductions import ReduceSumOp
-from msc.dialects.ms.unary import RsqrtOp, SqrtOp, SquareOp
+from msc.dialects import ms
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 
 
 def row_mean(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
     """The mean over `axes`, which stay with size 1."""
-    return emit(DivOp, _row_sum(x, axes, emit), _row_size(x, axes, emit))
+    return emit(ms.DivOp, _row_sum(x, axes, emit), _row_size(x, axes, emit))
 
 
 def _row_sum(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
-    return emit(ReduceSumOp, x, axis=list(axes), keep_dims=True)
+    return emit(ms.ReduceSumOp, x, axis=list(axes), keep_dims=True)
 
 
 def _row_size(x: SSAValue, axes: Sequence[int], emit: Emitter) -> float:
@@ -48,67 +38,67 @@ def _normalised(x: SSAValue, axes: Sequence[int], epsilon: float, emit: Emitter)
     next to each other, so that they share a loop.
     """
     n = _row_size(x, axes, emit)
-    centred = emit(SubOp, x, row_mean(x, axes, emit))
-    total, squares = _row_sum(centred, axes, emit), _row_sum(emit(SquareOp, centred), axes, emit)
-    spread = emit(SubOp, squares, emit(DivOp, emit(SquareOp, total), n))
-    variance = emit(DivOp, emit(MaximumOp, spread, 0.0), n)
-    root = emit(RsqrtOp, emit(AddOp, variance, epsilon))
-    return emit(MulOp, emit(SubOp, centred, emit(DivOp, total, n)), root)
+    centred = emit(ms.SubOp, x, row_mean(x, axes, emit))
+    total, squares = _row_sum(centred, axes, emit), _row_sum(emit(ms.SquareOp, centred), axes, emit)
+    spread = emit(ms.SubOp, squares, emit(ms.DivOp, emit(ms.SquareOp, total), n))
+    variance = emit(ms.DivOp, emit(ms.MaximumOp, spread, 0.0), n)
+    root = emit(ms.RsqrtOp, emit(ms.AddOp, variance, epsilon))
+    return emit(ms.MulOp, emit(ms.SubOp, centred, emit(ms.DivOp, total, n)), root)
 
 
-def _tail_axes(op: LayerNormOp | RmsNormOp) -> tuple[int, ...]:
+def _tail_axes(op: ms.LayerNormOp | ms.RmsNormOp) -> tuple[int, ...]:
     rank = len(op.shape(0))
     return tuple(range(op.int_("begin_norm_axis") % rank, rank))
 
 
-@expander(LayerNormOp)
-def _layer_norm(op: LayerNormOp, emit: Emitter) -> SSAValue:
-    scaled = emit(MulOp, _normalised(op.x, _tail_axes(op), op.real("epsilon"), emit), op.gamma)
-    return scaled if op.beta is None else emit(AddOp, scaled, op.beta)
+@expander(ms.LayerNormOp)
+def _layer_norm(op: ms.LayerNormOp, emit: Emitter) -> SSAValue:
+    scaled = emit(ms.MulOp, _normalised(op.x, _tail_axes(op), op.real("epsilon"), emit), op.gamma)
+    return scaled if op.beta is None else emit(ms.AddOp, scaled, op.beta)
 
 
-@expander(RmsNormOp)
-def _rms_norm(op: RmsNormOp, emit: Emitter) -> SSAValue:
-    mean = row_mean(emit(SquareOp, op.x), _tail_axes(op), emit)
-    root = emit(RsqrtOp, emit(AddOp, mean, op.real("epsilon")))
-    return emit(MulOp, emit(MulOp, op.x, root), op.gamma)
+@expander(ms.RmsNormOp)
+def _rms_norm(op: ms.RmsNormOp, emit: Emitter) -> SSAValue:
+    mean = row_mean(emit(ms.SquareOp, op.x), _tail_axes(op), emit)
+    root = emit(ms.RsqrtOp, emit(ms.AddOp, mean, op.real("epsilon")))
+    return emit(ms.MulOp, emit(ms.MulOp, op.x, root), op.gamma)
 
 
-@expander(GroupNormOp)
-def _group_norm(op: GroupNormOp, emit: Emitter) -> SSAValue:
+@expander(ms.GroupNormOp)
+def _group_norm(op: ms.GroupNormOp, emit: Emitter) -> SSAValue:
     """In the shape `[n, groups, c / groups, pixels]`, whose last two axes are the normalised ones."""
     shape, groups = emit.shape(op.x), op.int_("num_groups")
     n, channels, *spatial = shape
     grouped = emit.reshape(op.x, (n, groups, channels // groups, math.prod(spatial)))
     y = _normalised(grouped, (2, 3), op.real("epsilon"), emit)
     scales = (groups, channels // groups, 1)
-    y = emit(MulOp, y, emit.reshape(op.gamma, scales))
-    return emit.reshape(emit(AddOp, y, emit.reshape(op.beta, scales)), shape)
+    y = emit(ms.MulOp, y, emit.reshape(op.gamma, scales))
+    return emit.reshape(emit(ms.AddOp, y, emit.reshape(op.beta, scales)), shape)
 
 
-@expander(InstanceNormOp)
-def _instance_norm(op: InstanceNormOp, emit: Emitter) -> SSAValue:
+@expander(ms.InstanceNormOp)
+def _instance_norm(op: ms.InstanceNormOp, emit: Emitter) -> SSAValue:
     rank = len(op.shape(0))
     y = _normalised(op.x, range(2, rank), op.real("epsilon"), emit)
-    y = emit(MulOp, y, emit.along_channels(op.gamma, rank))
-    return emit(AddOp, y, emit.along_channels(op.beta, rank))
+    y = emit(ms.MulOp, y, emit.along_channels(op.gamma, rank))
+    return emit(ms.AddOp, y, emit.along_channels(op.beta, rank))
 
 
-@expander(L2NormalizeOp)
-def _l2_normalize(op: L2NormalizeOp, emit: Emitter) -> SSAValue:
-    total = emit(ReduceSumOp, emit(SquareOp, op.x), axis=list(op.ints("axis")), keep_dims=True)
-    return emit(MulOp, op.x, emit(RsqrtOp, emit(MaximumOp, total, op.real("epsilon"))))
+@expander(ms.L2NormalizeOp)
+def _l2_normalize(op: ms.L2NormalizeOp, emit: Emitter) -> SSAValue:
+    total = emit(ms.ReduceSumOp, emit(ms.SquareOp, op.x), axis=list(op.ints("axis")), keep_dims=True)
+    return emit(ms.MulOp, op.x, emit(ms.RsqrtOp, emit(ms.MaximumOp, total, op.real("epsilon"))))
 
 
-def scale_and_shift(op: BatchNormOp, emit: Emitter) -> tuple[SSAValue, SSAValue]:
+def scale_and_shift(op: ms.BatchNormOp, emit: Emitter) -> tuple[SSAValue, SSAValue]:
     """Batch normalisation as x * scale + shift: scale / sqrt(variance + epsilon), and offset - mean * that."""
-    deviation = emit(SqrtOp, emit(AddOp, op.variance, op.real("epsilon")))
-    scale = emit(DivOp, op.scale, deviation)
-    return scale, emit(SubOp, op.offset, emit(MulOp, op.mean, scale))
+    deviation = emit(ms.SqrtOp, emit(ms.AddOp, op.variance, op.real("epsilon")))
+    scale = emit(ms.DivOp, op.scale, deviation)
+    return scale, emit(ms.SubOp, op.offset, emit(ms.MulOp, op.mean, scale))
 
 
-@expander(BatchNormOp)
-def _batch_norm(op: BatchNormOp, emit: Emitter) -> SSAValue:
+@expander(ms.BatchNormOp)
+def _batch_norm(op: ms.BatchNormOp, emit: Emitter) -> SSAValue:
     rank = len(op.shape(0))
     scale, shift = (emit.along_channels(v, rank) for v in scale_and_shift(op, emit))
-    return emit(AddOp, emit(MulOp, op.x, scale), shift)
+    return emit(ms.AddOp, emit(ms.MulOp, op.x, scale), shift)

@@ -7,26 +7,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.arithmetic import MulOp
-from msc.dialects.ms.movement import BroadcastToOp
-from msc.dialects.ms.pooling import (
-    AvgPool1dOp,
-    AvgPool2dOp,
-    AvgPool3dOp,
-    AvgPoolOp,
-    BasicPoolingOp,
-    GlobalAvgPoolOp,
-    GlobalMaxPoolOp,
-    MaxPool1dOp,
-    MaxPool2dOp,
-    MaxPool3dOp,
-    PoolingOp,
-    SumPool1dOp,
-    SumPool2dOp,
-    SumPool3dOp,
-)
-from msc.dialects.ms.reductions import ReduceMaxOp
-from msc.dialects.ms.unary import ReciprocalOp
+from msc.dialects import ms
+from msc.dialects.ms.pooling import AvgPoolOp, BasicPoolingOp, PoolingOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.normalisation import row_mean
 from msc.graph.expand.expanders.registry import expander
@@ -45,23 +27,23 @@ def _pool(pool: type[BasicPoolingOp], op: PoolingOp, x: SSAValue, emit: Emitter)
     return emit(pool, x, dtype=op.plain("dtype"), **sizes)
 
 
-@expander(MaxPool1dOp, MaxPool2dOp, MaxPool3dOp, SumPool1dOp, SumPool2dOp, SumPool3dOp)
+@expander(ms.MaxPool1dOp, ms.MaxPool2dOp, ms.MaxPool3dOp, ms.SumPool1dOp, ms.SumPool2dOp, ms.SumPool3dOp)
 def _basic_pool(op: BasicPoolingOp, emit: Emitter) -> SSAValue:
     emit.shape(op.x)
     neutral = float(identity(op.COMBINE, emit.dtype(op.x)))
     return _pool(type(op), op, emit.pad_spatial(op.x, _with_overhang(op), neutral), emit)
 
 
-@expander(AvgPool1dOp, AvgPool2dOp, AvgPool3dOp)
+@expander(ms.AvgPool1dOp, ms.AvgPool2dOp, ms.AvgPool3dOp)
 def _average_pool(op: AvgPoolOp, emit: Emitter) -> SSAValue:
     """Sums times the reciprocal of the number of elements of each window, a constant."""
     emit.shape(op.x)
-    pool = (SumPool1dOp, SumPool2dOp, SumPool3dOp)[op.SPATIAL - 1]
+    pool = (ms.SumPool1dOp, ms.SumPool2dOp, ms.SumPool3dOp)[op.SPATIAL - 1]
     sums = _pool(pool, op, emit.pad_spatial(op.x, _with_overhang(op)), emit)
     uniform = not any(op.overhang()) and (op.flag("count_include_pad") or not op.is_padded)
     if uniform:
-        return emit(MulOp, sums, 1 / math.prod(op.kernel()))
-    return emit(MulOp, sums, emit(ReciprocalOp, _counts(pool, op, emit)))
+        return emit(ms.MulOp, sums, 1 / math.prod(op.kernel()))
+    return emit(ms.MulOp, sums, emit(ms.ReciprocalOp, _counts(pool, op, emit)))
 
 
 def _counts(pool: type[BasicPoolingOp], op: AvgPoolOp, emit: Emitter) -> SSAValue:
@@ -70,15 +52,15 @@ def _counts(pool: type[BasicPoolingOp], op: AvgPoolOp, emit: Emitter) -> SSAValu
     if op.flag("count_include_pad"):
         counted = [n + begin + end for n, (begin, end) in zip(counted, op.padding(), strict=True)]
         uncounted = [(0, more) for more in op.overhang()]
-    ones = emit(BroadcastToOp, emit.scalar(1.0, emit.dtype(op.x)), shape=[1, 1, *counted])
+    ones = emit(ms.BroadcastToOp, emit.scalar(1.0, emit.dtype(op.x)), shape=[1, 1, *counted])
     return _pool(pool, op, emit.pad_spatial(ones, uncounted), emit)
 
 
-@expander(GlobalAvgPoolOp)
-def _global_average_pool(op: GlobalAvgPoolOp, emit: Emitter) -> SSAValue:
+@expander(ms.GlobalAvgPoolOp)
+def _global_average_pool(op: ms.GlobalAvgPoolOp, emit: Emitter) -> SSAValue:
     return row_mean(op.x, range(2, len(op.shape(0))), emit)
 
 
-@expander(GlobalMaxPoolOp)
-def _global_max_pool(op: GlobalMaxPoolOp, emit: Emitter) -> SSAValue:
-    return emit(ReduceMaxOp, op.x, axis=list(range(2, len(op.shape(0)))), keep_dims=True)
+@expander(ms.GlobalMaxPoolOp)
+def _global_max_pool(op: ms.GlobalMaxPoolOp, emit: Emitter) -> SSAValue:
+    return emit(ms.ReduceMaxOp, op.x, axis=list(range(2, len(op.shape(0)))), keep_dims=True)

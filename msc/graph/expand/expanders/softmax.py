@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.activations import AlongAxisOp, LogSoftmaxOp, SoftmaxOp
-from msc.dialects.ms.arithmetic import MulOp, SubOp
-from msc.dialects.ms.reductions import ReduceMaxOp, ReduceSumOp
-from msc.dialects.ms.unary import ExpOp, LogOp, ReciprocalOp
+from msc.dialects import ms
+from msc.dialects.ms.activations import AlongAxisOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 
 
 def _shifted(op: AlongAxisOp, emit: Emitter) -> SSAValue:
-    return emit(SubOp, op.x, emit(ReduceMaxOp, op.x, axis=[op.int_("axis")], keep_dims=True))
+    return emit(ms.SubOp, op.x, emit(ms.ReduceMaxOp, op.x, axis=[op.int_("axis")], keep_dims=True))
 
 
-@expander(SoftmaxOp)
-def _softmax(op: SoftmaxOp, emit: Emitter) -> SSAValue:
-    powers = emit(ExpOp, _shifted(op, emit))
-    total = emit(ReduceSumOp, powers, axis=[op.int_("axis")], keep_dims=True)
-    return emit(MulOp, powers, emit(ReciprocalOp, total))
+@expander(ms.SoftmaxOp)
+def _softmax(op: ms.SoftmaxOp, emit: Emitter) -> SSAValue:
+    powers = emit(ms.ExpOp, _shifted(op, emit))
+    total = emit(ms.ReduceSumOp, powers, axis=[op.int_("axis")], keep_dims=True)
+    return emit(ms.MulOp, powers, emit(ms.ReciprocalOp, total))
 
 
-@expander(LogSoftmaxOp)
-def _log_softmax(op: LogSoftmaxOp, emit: Emitter) -> SSAValue:
+@expander(ms.LogSoftmaxOp)
+def _log_softmax(op: ms.LogSoftmaxOp, emit: Emitter) -> SSAValue:
     shifted = _shifted(op, emit)
-    total = emit(ReduceSumOp, emit(ExpOp, shifted), axis=[op.int_("axis")], keep_dims=True)
-    return emit(SubOp, shifted, emit(LogOp, total))
+    total = emit(ms.ReduceSumOp, emit(ms.ExpOp, shifted), axis=[op.int_("axis")], keep_dims=True)
+    return emit(ms.SubOp, shifted, emit(ms.LogOp, total))

@@ -11,23 +11,16 @@ from xdsl.ir import SSAValue
 
 from msc.analysis.target import target_of
 from msc.cost.register_tiles import many_channels
-from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp
-from msc.dialects.ms.movement import ConcatOp, ReverseOp, SliceOp, TransposeOp
-from msc.dialects.ms.padding import DilateOp
-from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
-from msc.dialects.ms.transposed_convolution import (
-    Conv1dTransposeOp,
-    Conv2dTransposeOp,
-    Conv3dTransposeOp,
-    TransposedConvolutionOp,
-)
+from msc.dialects import ms
+from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.transposed_convolution import TransposedConvolutionOp
 from msc.dialects.ms.windows import Window
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.convolution import with_bias
 from msc.graph.expand.expanders.registry import expander
 
 
-@expander(Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp)
+@expander(ms.Conv1dTransposeOp, ms.Conv2dTransposeOp, ms.Conv3dTransposeOp)
 def _transposed_convolution(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     emit.shape(op.x)
     if _has_even_phases(op) and _is_divided_by_strides(op) and _has_many_channels(op):
@@ -48,7 +41,7 @@ def _has_many_channels(op: TransposedConvolutionOp) -> bool:
 
 
 def _forward(op: TransposedConvolutionOp) -> type[ConvolutionOp]:
-    return (Conv1dOp, Conv2dOp, Conv3dOp)[op.SPATIAL - 1]
+    return (ms.Conv1dOp, ms.Conv2dOp, ms.Conv3dOp)[op.SPATIAL - 1]
 
 
 def _has_even_phases(op: TransposedConvolutionOp) -> bool:
@@ -94,7 +87,7 @@ def _subpixel(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
         amounts.append((taps - 1 - first, read - n - (taps - 1 - first)))
     weight = _rolled(_phases_first(op, emit), [begin for _, begin in cuts], emit)
     x = emit.pad_spatial(op.x, amounts)
-    y = emit(SubpixelConvOp, x, weight, begin=[begin for _, begin in cuts], group=op.int_("group"))
+    y = emit(ms.SubpixelConvOp, x, weight, begin=[begin for _, begin in cuts], group=op.int_("group"))
     n, outputs, *pairs = emit.shape(y)
     return emit.reshape(with_bias(y, op.bias, len(pairs) + 2, emit), (n, outputs, *found))
 
@@ -105,7 +98,7 @@ def _phases_first(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     weight = _phase_weight(op, emit)
     outputs, inputs, *taps = emit.shape(weight)
     apart = emit.reshape(weight, (outputs // prod(strides), *strides, inputs, *taps))
-    return emit(TransposeOp, apart, perm=[*range(1, 1 + rank), 0, *range(1 + rank, 2 + 2 * rank)])
+    return emit(ms.TransposeOp, apart, perm=[*range(1, 1 + rank), 0, *range(1 + rank, 2 + 2 * rank)])
 
 
 def _rolled(value: SSAValue, begin: Sequence[int], emit: Emitter) -> SSAValue:
@@ -115,8 +108,8 @@ def _rolled(value: SSAValue, begin: Sequence[int], emit: Emitter) -> SSAValue:
         zeros, middle = [0 for _ in shape], [first if k == axis else 0 for k in range(len(shape))]
         before = [first if k == axis else n for k, n in enumerate(shape)]
         if first:
-            parts = emit(SliceOp, value, begin=middle, end=shape), emit(SliceOp, value, begin=zeros, end=before)
-            value = emit(ConcatOp, *parts, axis=axis)
+            parts = emit(ms.SliceOp, value, begin=middle, end=shape), emit(ms.SliceOp, value, begin=zeros, end=before)
+            value = emit(ms.ConcatOp, *parts, axis=axis)
     return value
 
 
@@ -131,7 +124,7 @@ def _of_all_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     n, _, *sizes = emit.shape(y)
     outputs = op.channels()[1]
     apart = emit.reshape(y, (n, outputs, *strides, *sizes))
-    mixed = emit(TransposeOp, apart, perm=[0, 1, *(a for k in range(rank) for a in (2 + rank + k, 2 + k))])
+    mixed = emit(ms.TransposeOp, apart, perm=[0, 1, *(a for k in range(rank) for a in (2 + rank + k, 2 + k))])
     whole = [size * stride for size, stride in zip(sizes, strides, strict=True)]
     cut = zip(op.padding(), op.transposed_spatial(), whole, strict=True)
     return emit.pad_spatial(
@@ -146,9 +139,9 @@ def _phase_weight(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     parts = (n for pair in zip(taps, strides, strict=True) for n in pair)
     apart = emit.reshape(op.weight, (group, inputs // group, outputs, *parts))
     offsets, kept = range(4, 3 + 2 * rank, 2), range(3, 3 + 2 * rank, 2)
-    ordered = emit(TransposeOp, apart, perm=[0, 2, *offsets, 1, *kept])
+    ordered = emit(ms.TransposeOp, apart, perm=[0, 2, *offsets, 1, *kept])
     joined = emit.reshape(ordered, (group * outputs * prod(strides), inputs // group, *taps))
-    return emit(ReverseOp, joined, axis=list(range(2, 2 + rank)))
+    return emit(ms.ReverseOp, joined, axis=list(range(2, 2 + rank)))
 
 
 def _of_single_taps(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
@@ -161,7 +154,7 @@ def _of_each_phase(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     """A convolution for every offset of the output from a multiple of the stride, which do not meet as many taps."""
     axes = zip(op.spatial(), op.windows(), op.padding(), op.transposed_spatial(), strict=True)
     phases = [[_phase(n, w, begin, size, k) for k in range(w.stride)] for n, w, (begin, _), size in axes]
-    return _interleaved(op, emit(ConcatOp, *(_of_phase(op, p, emit) for p in product(*phases)), axis=1), emit)
+    return _interleaved(op, emit(ms.ConcatOp, *(_of_phase(op, p, emit) for p in product(*phases)), axis=1), emit)
 
 
 @dataclass(frozen=True)
@@ -186,7 +179,7 @@ def _phase(n: int, window: Window, begin: int, size: int, offset: int) -> _Phase
 def _of_phase(op: TransposedConvolutionOp, phase: Sequence[_Phase], emit: Emitter) -> SSAValue:
     """The outputs of one offset along each axis."""
     shape, firsts = emit.shape(op.weight), [p.first for p in phase]
-    weight = emit(SliceOp, op.weight, begin=[0, 0, *firsts], end=shape, strides=[1, 1, *op.ints("stride")])
+    weight = emit(ms.SliceOp, op.weight, begin=[0, 0, *firsts], end=shape, strides=[1, 1, *op.ints("stride")])
     x = emit.pad_spatial(op.x, [(p.before, p.after) for p in phase])
     return emit(_forward(op), x, _turned_weight(op, weight, emit), group=op.int_("group"))
 
@@ -196,7 +189,7 @@ def _interleaved(op: TransposedConvolutionOp, phases: SSAValue, emit: Emitter) -
     strides, rank, (_, outputs) = op.ints("stride"), op.SPATIAL, op.channels()
     n, _, *sizes = emit.shape(phases)
     apart = emit.reshape(phases, (n, *strides, outputs, *sizes))
-    mixed = emit(TransposeOp, apart, perm=[0, 1 + rank, *(a for k in range(rank) for a in (2 + rank + k, 1 + k))])
+    mixed = emit(ms.TransposeOp, apart, perm=[0, 1 + rank, *(a for k in range(rank) for a in (2 + rank + k, 1 + k))])
     whole = [size * stride for size, stride in zip(sizes, strides, strict=True)]
     found = zip(whole, op.transposed_spatial(), strict=True)
     return emit.pad_spatial(emit.reshape(mixed, (n, outputs, *whole)), [(0, size - n) for n, size in found])
@@ -211,7 +204,7 @@ def _of_dilated(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
 
 def _dilated(op: TransposedConvolutionOp, x: SSAValue, emit: Emitter) -> SSAValue:
     interior = [stride - 1 for stride in op.ints("stride")]
-    return emit(DilateOp, x, interior=[0, 0, *interior]) if any(interior) else x
+    return emit(ms.DilateOp, x, interior=[0, 0, *interior]) if any(interior) else x
 
 
 def _surround(op: TransposedConvolutionOp) -> list[tuple[int, int]]:
@@ -225,6 +218,6 @@ def _turned_weight(op: TransposedConvolutionOp, weight: SSAValue, emit: Emitter)
     inputs, outputs, *kernel = emit.shape(weight)
     group, rank = op.int_("group"), len(kernel)
     grouped = emit.reshape(weight, (group, inputs // group, outputs, *kernel))
-    swapped = emit(TransposeOp, grouped, perm=[0, 2, 1, *range(3, 3 + rank)])
+    swapped = emit(ms.TransposeOp, grouped, perm=[0, 2, 1, *range(3, 3 + rank)])
     joined = emit.reshape(swapped, (group * outputs, inputs // group, *kernel))
-    return emit(ReverseOp, joined, axis=list(range(2, 2 + rank)))
+    return emit(ms.ReverseOp, joined, axis=list(range(2, 2 + rank)))

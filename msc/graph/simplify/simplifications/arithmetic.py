@@ -12,24 +12,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
+from msc.dialects import ms
 from msc.dialects.element_types import is_float
-from msc.dialects.ms.arithmetic import AddOp, DivOp, FloorDivOp, MulOp, PowOp, SubOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.constants import splat_of
-from msc.dialects.ms.elementwise import IdentityOp, UnaryOp
-from msc.dialects.ms.unary import (
-    AbsOp,
-    BitwiseNotOp,
-    CeilOp,
-    FloorOp,
-    LogicalNotOp,
-    NegOp,
-    ReciprocalOp,
-    ReluOp,
-    RoundOp,
-    SquareOp,
-    TruncOp,
-)
+from msc.dialects.ms.elementwise import UnaryOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.registry import simplification
@@ -52,37 +39,37 @@ def _is_splat(value: SSAValue, number: float, negative_zero: bool = False) -> bo
     return number != 0 or np.asarray(splat).dtype.kind in "iub" or bool(np.signbit(float(splat))) == negative_zero
 
 
-@simplification(AddOp)
-def _add_zero(op: AddOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.AddOp)
+def _add_zero(op: ms.AddOp, emit: Emitter) -> SSAValue | None:
     """Adding -0.0 keeps every x, -0.0 included; for integers zero has no sign."""
     if _is_splat(op.rhs, 0, negative_zero=True):
         return op.lhs
     return op.rhs if _is_splat(op.lhs, 0, negative_zero=True) else None
 
 
-@simplification(SubOp)
-def _subtract_zero(op: SubOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.SubOp)
+def _subtract_zero(op: ms.SubOp, emit: Emitter) -> SSAValue | None:
     """Subtracting +0.0 keeps every x, -0.0 included."""
     return op.lhs if _is_splat(op.rhs, 0) else None
 
 
-@simplification(MulOp)
-def _multiply_by_one(op: MulOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.MulOp)
+def _multiply_by_one(op: ms.MulOp, emit: Emitter) -> SSAValue | None:
     """Multiplying by 1 keeps every x."""
     if _is_splat(op.rhs, 1):
         return op.lhs
     return op.rhs if _is_splat(op.lhs, 1) else None
 
 
-@simplification(DivOp, FloorDivOp)
-def _divide_by_one(op: DivOp | FloorDivOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.DivOp, ms.FloorDivOp)
+def _divide_by_one(op: ms.DivOp | ms.FloorDivOp, emit: Emitter) -> SSAValue | None:
     """Dividing by 1 keeps every x; with the floor of it that is so only for integers."""
-    whole = isinstance(op, DivOp) or not is_float(op.dtype(0))
+    whole = isinstance(op, ms.DivOp) or not is_float(op.dtype(0))
     return op.lhs if whole and _is_splat(op.rhs, 1) else None
 
 
-@simplification(DivOp)
-def _divide_by_power_of_two(op: DivOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.DivOp)
+def _divide_by_power_of_two(op: ms.DivOp, emit: Emitter) -> SSAValue | None:
     """The reciprocal of a power of two is exact, so both forms round the same real number.
 
     Where calls decide sizes, the number may be one of them, and no power of two in the next call.
@@ -93,7 +80,7 @@ def _divide_by_power_of_two(op: DivOp, emit: Emitter) -> SSAValue | None:
     divisor = float(splat)
     if divisor == 1 or not _has_exact_reciprocal(divisor, op.dtype(1)):
         return None
-    return emit(MulOp, op.lhs, _like(op.rhs, 1 / divisor, emit))
+    return emit(ms.MulOp, op.lhs, _like(op.rhs, 1 / divisor, emit))
 
 
 def _has_exact_reciprocal(number: float, dtype: str) -> bool:
@@ -109,44 +96,44 @@ def _like(constant: SSAValue, number: float, emit: Emitter) -> SSAValue:
     return emit.scalar(number, emit.dtype(constant))
 
 
-@simplification(PowOp)
-def _small_power(op: PowOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.PowOp)
+def _small_power(op: ms.PowOp, emit: Emitter) -> SSAValue | None:
     """The first power is exact; correctly rounded, the second is the product and that of -1 the quotient, at -0 too."""
     if not is_float(op.dtype(0)):
         return None
-    for power, make in ((1, None), (2, SquareOp), (-1, ReciprocalOp)):
+    for power, make in ((1, None), (2, ms.SquareOp), (-1, ms.ReciprocalOp)):
         if _is_splat(op.rhs, power):
             return op.lhs if make is None else emit(make, op.lhs)
     return None
 
 
-@simplification(NegOp, LogicalNotOp, BitwiseNotOp)
-def _undo(op: NegOp | LogicalNotOp | BitwiseNotOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.NegOp, ms.LogicalNotOp, ms.BitwiseNotOp)
+def _undo(op: ms.NegOp | ms.LogicalNotOp | ms.BitwiseNotOp, emit: Emitter) -> SSAValue | None:
     """Each of these undoes itself, exactly; it flips a sign bit or all bits."""
     inner = defined_by(op.x, type(op))
     return inner.operands[0] if inner is not None else None
 
 
-_INTEGRAL = (FloorOp, CeilOp, RoundOp, TruncOp)
+_INTEGRAL = (ms.FloorOp, ms.CeilOp, ms.RoundOp, ms.TruncOp)
 
 
-@simplification(ReluOp, AbsOp, *_INTEGRAL)
+@simplification(ms.ReluOp, ms.AbsOp, *_INTEGRAL)
 def _repeat(op: UnaryOp, emit: Emitter) -> SSAValue | None:
     """The second of two equal ones changes nothing; rounding in any way keeps what is integral, and its sign."""
     same = _INTEGRAL if isinstance(op, _INTEGRAL) else (type(op),)
     return op.x if defined_by(op.x, *same) is not None else None
 
 
-@simplification(AbsOp, SquareOp)
-def _ignore_sign(op: AbsOp | SquareOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.AbsOp, ms.SquareOp)
+def _ignore_sign(op: ms.AbsOp | ms.SquareOp, emit: Emitter) -> SSAValue | None:
     """The sign that a negation flips or an absolute value clears makes no difference (floats only: -(-128) wraps)."""
-    inner = defined_by(op.x, NegOp, AbsOp)
-    if inner is None or not is_float(op.dtype(0)) or (isinstance(op, AbsOp) and isinstance(inner, AbsOp)):
+    inner = defined_by(op.x, ms.NegOp, ms.AbsOp)
+    if inner is None or not is_float(op.dtype(0)) or (isinstance(op, ms.AbsOp) and isinstance(inner, ms.AbsOp)):
         return None
     return emit(type(op), inner.operands[0])
 
 
-@simplification(IdentityOp)
-def _identity(op: IdentityOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.IdentityOp)
+def _identity(op: ms.IdentityOp, emit: Emitter) -> SSAValue | None:
     """It is its operand."""
     return op.x

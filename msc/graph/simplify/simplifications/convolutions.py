@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp
+from msc.dialects import ms
+from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.shapes import known
 from msc.graph.convolution_sections import Section, reached_by_taps, section_of
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.registry import simplification
 
 
-@simplification(Conv1dOp, Conv2dOp, Conv3dOp)
+@simplification(ms.Conv1dOp, ms.Conv2dOp, ms.Conv3dOp)
 def _taps_in_padding(op: ConvolutionOp, emit: Emitter) -> SSAValue | None:
     """The kernel is cut to the taps that read data at some position: padding times a weight adds nothing."""
     if not op.is_padded or not known((*op.shape(0), *op.shape(1))):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
-from msc.dialects.ms.linear import BatchMatmulOp, MatmulOp, MatrixProductOp
-from msc.dialects.ms.movement import TransposeOp
+from msc.dialects import ms
+from msc.dialects.ms.linear import MatrixProductOp
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.arithmetic import defined_by
 from msc.graph.simplify.simplifications.registry import simplification
 
 
-@simplification(MatmulOp, BatchMatmulOp)
+@simplification(ms.MatmulOp, ms.BatchMatmulOp)
 def _transposed_operand(op: MatrixProductOp, emit: Emitter) -> SSAValue | None:
     """A transposition of the last two axes becomes `transpose_a` or `transpose_b`; one of a weight is done before."""
     a, b = _untransposed(op.a), _untransposed(op.b)
@@ -27,8 +27,8 @@ def _transposed_operand(op: MatrixProductOp, emit: Emitter) -> SSAValue | None:
 
 def _untransposed(value: SSAValue) -> SSAValue | None:
     """What a transposition of the last two axes is of; None for other values and for constants."""
-    inner = defined_by(value, TransposeOp)
-    if not isinstance(inner, TransposeOp) or is_constant(value):
+    inner = defined_by(value, ms.TransposeOp)
+    if not isinstance(inner, ms.TransposeOp) or is_constant(value):
         return None
     perm = inner.permutation()
     rank = len(perm)

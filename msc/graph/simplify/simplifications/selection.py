@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.arithmetic import MaximumOp, MinimumOp
+from msc.dialects import ms
 from msc.dialects.ms.constants import splat_of
-from msc.dialects.ms.elementwise import CastOp, SelectOp
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.arithmetic import defined_by
 from msc.graph.simplify.simplifications.registry import simplification
@@ -25,14 +24,14 @@ _EXACTLY_IN = {
 """Element types that hold every value of another one."""
 
 
-@simplification(MaximumOp, MinimumOp)
-def _of_itself(op: MaximumOp | MinimumOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.MaximumOp, ms.MinimumOp)
+def _of_itself(op: ms.MaximumOp | ms.MinimumOp, emit: Emitter) -> SSAValue | None:
     """The larger of x and x is x, also for NaN and zeros."""
     return op.lhs if op.lhs is op.rhs else None
 
 
-@simplification(SelectOp)
-def _known_choice(op: SelectOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.SelectOp)
+def _known_choice(op: ms.SelectOp, emit: Emitter) -> SSAValue | None:
     """A constant condition chooses one side; two equal sides need no condition."""
     if op.a is op.b:
         return op.a
@@ -40,12 +39,12 @@ def _known_choice(op: SelectOp, emit: Emitter) -> SSAValue | None:
     return None if condition is None else op.a if condition else op.b
 
 
-@simplification(CastOp)
-def _no_conversion(op: CastOp, emit: Emitter) -> SSAValue | None:
+@simplification(ms.CastOp)
+def _no_conversion(op: ms.CastOp, emit: Emitter) -> SSAValue | None:
     """To the same element type, or there and back through one that holds every value."""
     if op.dtype(0) == op.result_dtype():
         return op.x
-    inner = defined_by(op.x, CastOp)
+    inner = defined_by(op.x, ms.CastOp)
     if inner is None or inner.dtype(0) != op.result_dtype():
         return None
     return inner.operands[0] if op.dtype(0) in _EXACTLY_IN.get(op.result_dtype(), ()) else None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from msc.dialects import ms
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.shapes import known
-from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.arithmetic import defined_by
 from msc.graph.simplify.simplifications.registry import simplification
 
 
-@simplification(ReshapeOp, FlattenOp, SqueezeOp, ExpandDimsOp)
+@simplification(ms.ReshapeOp, ms.FlattenOp, ms.SqueezeOp, ms.ExpandDimsOp)
 def _view(op: ViewOp, emit: Emitter) -> SSAValue | None:
     """The operand if it has the shape already; a view of a view is one view of what that shows."""
     shape = op.result_shape()
