@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from msc.dialects.element_types import dtype_name
+from msc.dialects.element_types import dtype_name, element_type
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.building import OperationBuilder, OperationT
 from msc.dialects.ms.constants import scalar_array
+from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.movement import SliceOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import PlainValue
@@ -64,6 +65,10 @@ class Emitter(OperationBuilder[Value]):
     def dtype(self, value: SSAValue) -> str:
         """The name of a value's element type."""
         return dtype_name(tensor_type(value).element_type) or "f32"
+
+    def cast(self, value: SSAValue, dtype: str) -> SSAValue:
+        """The value in another element type; itself if it has that one."""
+        return value if self.dtype(value) == dtype else self(CastOp, value, dtype=element_type(dtype))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value under another shape; itself if it has that one."""

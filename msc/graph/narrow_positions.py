@@ -11,8 +11,6 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
-from msc.dialects.element_types import element_type
-from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.reductions import ArgExtremeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
@@ -48,7 +46,7 @@ class NarrowPositions(ModulePass):
             if extreme.dtype(0) not in _WIDE and extreme.shape(0)[extreme.int_("axis")] <= _MOST:
                 emit = Emitter(extreme)
                 place = place_of_extreme(extreme, _places(extreme, emit), emit)
-                put_in_place(emit, emit(CastOp, place, dtype=element_type("i64")), "place")
+                put_in_place(emit, emit.cast(place, "i64"), "place")
 
 
 def _places(extreme: ArgExtremeOp, emit: Emitter) -> SSAValue:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -18,7 +18,8 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import rule_of
-from msc.graph.autodiff.reverse import Reverse, activity, has_gradient
+from msc.graph.autodiff.reverse import Reverse, activity, has_gradient, is_variable
+from msc.graph.autodiff.stacks import remove_dead
 from msc.graph.emitter import CompositeEmitter
 from msc.graph.expand.expanders import expander_of
 from msc.graph.inline_calls import InlineCalls
@@ -97,9 +98,8 @@ class _Gradient:
         options, block, results = self._options, self._block, list(self._return.arguments)
         inputs = [self._argument(k) for k in options.inputs]
         parameters = self._parameters()
-        chosen = [
-            self._result(k) for k in options.results or range(len(results)) if options.results or _is_float(results[k])
-        ]
+        numbers = options.results or [k for k, result in enumerate(results) if is_variable(result)]
+        chosen = [self._result(k) for k in numbers]
         variables = [*inputs, *(op.results[0] for ops in parameters.values() for op in ops)]
         ops = [op for op in block.ops if op is not self._return]
         emit = GradientEmitter(self._return, lambda op: block.insert_op_before(op, self._return))
@@ -121,7 +121,7 @@ class _Gradient:
         results = self._return.arguments
         if not 0 <= number < len(results):
             raise self._bad(f"there is no result {number}: @{self._name} has {len(results)}")
-        if not _is_float(results[number]):
+        if not is_variable(results[number]):
             raise self._bad(f"result {number} is a {results[number].type}, which has no derivative")
         return results[number]
 
@@ -129,7 +129,7 @@ class _Gradient:
         """Where the parameters are read that gradients are asked for."""
         reads: dict[str, list[GetParameterOp]] = {}
         for op in self._block.ops:
-            if isinstance(op, GetParameterOp) and _is_float(op.result):
+            if isinstance(op, GetParameterOp) and is_variable(op.result):
                 reads.setdefault(op.symbol, []).append(op)
         if self._options.parameters == ("all",):
             return reads
@@ -165,7 +165,7 @@ class _Gradient:
         last.location = self._return.location
         Rewriter.replace_op(self._return, [last], [])
         function.update_function_type()
-        _remove_dead(function)
+        remove_dead(function.body.walk())
 
     @property
     def _name(self) -> str:
@@ -173,10 +173,6 @@ class _Gradient:
 
     def _bad(self, message: str, help_: str | None = None) -> MscError:
         return MscError(Diagnostic("MSC0402", f"grad: {message}", source_location(self._function), help=help_))
-
-
-def _is_float(value: SSAValue) -> bool:
-    return has_gradient(value.type)
 
 
 def _sum(parts: Sequence[SSAValue], emit: GradientEmitter) -> SSAValue:
@@ -194,16 +190,3 @@ def _attributes(given: ArrayAttr[DictionaryAttr] | None, number: int) -> Diction
 def _name(given: ArrayAttr[DictionaryAttr] | None, number: int) -> str | None:
     found: Attribute | None = _attributes(given, number).data.get(MS_NAME)
     return found.data if isinstance(found, StringAttr) else None
-
-
-def _remove_dead(function: FuncOp) -> None:
-    """Erase what nothing uses: rules write more than a gradient needs."""
-    for op in reversed(list(_inside(function))):
-        unused = op.results and not any(r.first_use is not None for r in op.results)
-        if unused and not isinstance(op, CallOp):
-            op.detach()
-            op.erase(safe_erase=False)
-
-
-def _inside(function: FuncOp) -> Sequence[Operation]:
-    return list(function.body.walk())

@@ -21,6 +21,7 @@ from msc.graph.autodiff.again import computed_again
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.reverse import Reverse, activity, captured, has_gradient, refusal
 from msc.graph.autodiff.stacks import index, remove_dead, scalar_of, stack_type, tensor_of
+from msc.ir.control_flow import integer_constant
 from msc.ir.typed import tensor_type as type_of
 
 BOUND = "ms.bound"
@@ -46,7 +47,7 @@ def for_gradient(reverse: Reverse, op: Operation) -> None:
     starts = [*(reverse.of(loop.results[k]) for k in carried), *(emit.zeros(v.type) for v in outside)]
     block = Block(arg_types=[IndexType(), *(v.type for v in starts)])
     _write_reversed(emit.within(block), block, loop, trips, stacks, carried, outside)
-    remove_dead(block)
+    remove_dead(block.ops)
     _fill_stacks(emit, loop, stacks, trips.most)
     made = emit.insert(scf.ForOp(index(emit, 0), trips.number, index(emit, 1), starts, block))
     _keep_bound(loop, made)
@@ -69,7 +70,7 @@ def _keep_bound(loop: scf.ForOp, made: scf.ForOp) -> None:
 
 def _trips(loop: scf.ForOp, emit: GradientEmitter) -> _Trips:
     """How often a loop runs. Raises MSC0414 where only a run knows, and the loop has no bound."""
-    numbers = [_number(bound) for bound in (loop.lb, loop.ub, loop.step)]
+    numbers = [integer_constant(bound) for bound in (loop.lb, loop.ub, loop.step)]
     known = [n for n in numbers if n is not None]
     if len(known) == len(numbers):
         most = len(range(*known))
@@ -80,13 +81,6 @@ def _trips(loop: scf.ForOp, emit: GradientEmitter) -> _Trips:
         raise refusal(loop, message, f"say how many there are at most: {{{BOUND} = 100}}")
     length = emit.insert(arith.SubiOp(loop.ub, loop.lb)).result
     return _Trips(most, emit.insert(arith.CeilDivSIOp(length, loop.step)).result)
-
-
-def _number(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def _carried(loop: scf.ForOp, reverse: Reverse, outside: Sequence[SSAValue]) -> list[int]:
@@ -144,7 +138,7 @@ def _fill_stacks(emit: GradientEmitter, loop: scf.ForOp, stacks: Sequence[SSAVal
         return
     types = [type_of(stacks[k].type) for k in kept]
     # A loop that may not run at all must not leave a stack unset.
-    runs = all(_number(v) is not None for v in (loop.lb, loop.ub)) and most > 0
+    runs = all(integer_constant(v) is not None for v in (loop.lb, loop.ub)) and most > 0
     empty = [emit.insert(tensor.EmptyOp([], type_)).tensor if runs else emit.zeros(type_) for type_ in types]
     block = Block(arg_types=[*(a.type for a in body.args), *types])
     inside = emit.within(block)
@@ -163,7 +157,7 @@ def _fill_stacks(emit: GradientEmitter, loop: scf.ForOp, stacks: Sequence[SSAVal
 
 def _from_zero(loop: scf.ForOp, variable: SSAValue, emit: GradientEmitter) -> SSAValue:
     """The number of an iteration, as a tensor."""
-    if _number(loop.lb) == 0 and _number(loop.step) == 1:
+    if integer_constant(loop.lb) == 0 and integer_constant(loop.step) == 1:
         return tensor_of(variable, emit)
     offset = emit.insert(arith.SubiOp(variable, loop.lb)).result
     return tensor_of(emit.insert(arith.DivSIOp(offset, loop.step)).result, emit)

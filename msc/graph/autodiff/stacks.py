@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, TensorType, i64
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.shapes import shape_of, tensor_type
@@ -46,9 +48,10 @@ def index(emit: GradientEmitter, value: int) -> SSAValue:
     return emit.insert(arith.ConstantOp.from_int_and_width(value, IndexType())).result
 
 
-def remove_dead(block: Block) -> None:
-    """Erase what nothing uses, from last to first, but for the terminator."""
-    for op in reversed(list(block.ops)):
-        if op is not block.last_op and op.results and not any(r.first_use is not None for r in op.results):
+def remove_dead(ops: Iterable[Operation]) -> None:
+    """Erase those whose results nothing uses, from last to first; calls stay."""
+    for op in reversed(list(ops)):
+        unused = op.results and not any(r.first_use is not None for r in op.results)
+        if unused and not isinstance(op, CallOp):
             op.detach()
             op.erase(safe_erase=False)

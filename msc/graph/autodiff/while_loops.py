@@ -65,7 +65,7 @@ class _While:
             block.insert_arg(value.type, len(block.args))
         count = Block(arg_types=[IndexType()]).args[0]
         self._write_iteration(block, count, stacks)
-        remove_dead(block)
+        remove_dead(block.ops)
         number, ends = self._counted(stacks)
         starts = self._ended(ends, number)
         scalar = scalar_of(number, IndexType(), self._emit)

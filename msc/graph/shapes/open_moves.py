@@ -288,10 +288,7 @@ def _gather(move: Move) -> SSAValue | None:
     size = move.size(0, axis)
     if size is None or not size.used_dims() or (isinstance(op.operands[1].owner, ms.ConstantOp) and not _same(move)):
         return None
-    index = op.operands[1]
-    index = index if emit.dtype(index) == "i64" else emit(ms.CastOp, index, dtype=element_type("i64"))
-    counted = emit(ms.SelectOp, emit(ms.LessOp, index, 0), emit(ms.AddOp, index, move.number(size)), index)
-    return emit(type(op), op.operands[0], move.inside(counted, size), axis=axis)
+    return emit(type(op), op.operands[0], _place(move, size), axis=axis)
 
 
 def _entry(move: Move) -> SSAValue | None:
@@ -303,9 +300,9 @@ def _entry(move: Move) -> SSAValue | None:
 
 
 def _place(move: Move, size: AffineExpr) -> SSAValue:
-    """The number of an entry, counted from the end of what is valid where it is negative, and cut to that."""
-    emit, index = move.emit, move.op.operands[1]
-    index = index if emit.dtype(index) == "i64" else emit(ms.CastOp, index, dtype=element_type("i64"))
+    """Indices, counted from the end of what is valid where they are negative, and cut to that."""
+    emit = move.emit
+    index = emit.cast(move.op.operands[1], "i64")
     counted = emit(ms.SelectOp, emit(ms.LessOp, index, 0), emit(ms.AddOp, index, move.number(size)), index)
     return move.inside(counted, size)
 

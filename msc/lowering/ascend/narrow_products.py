@@ -145,7 +145,7 @@ class _Narrowing:
         if isinstance(op, CastOp) and not shift and op.dtype(0) == "i8":
             return op.operands[0]
         moved = self.emit(SubOp, value, shift) if shift else value
-        return self.emit(CastOp, moved, dtype=element_type("i8"))
+        return self.emit.cast(moved, "i8")
 
     # Products.
 
@@ -185,10 +185,10 @@ class _Narrowing:
         elif shape[along] * -_LEAST > _EXACT_SUM or turned:
             return None
         else:
-            real = self.emit(CastOp, moved.parts[0], dtype=element_type("f32"))
+            real = self.emit.cast(moved.parts[0], "f32")
             real = self.emit(RoundOp, self.emit(ReduceSumOp, real, axis=[along], keep_dims=True))
             real = self.emit(MinimumOp, self.emit(MaximumOp, real, float(-_EXACT_SUM)), float(_EXACT_SUM))
-            sums = self.emit(CastOp, real, dtype=element_type("i32"))
+            sums = self.emit.cast(real, "i32")
             if moved.shift != 0 and not bytes_alone:
                 sums = self.emit(AddOp, sums, self._times(self.emit.scalar(shape[along], "i32"), moved.shift))
         order = (*shape[: rank - 2], 1, shape[across]) if number else (*shape[: rank - 2], shape[across], 1)

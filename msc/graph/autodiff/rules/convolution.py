@@ -9,7 +9,6 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from msc.dialects import ms
-from msc.dialects.element_types import element_type
 from msc.dialects.ms.convolution import ConvolutionOp, WeightedWindowOp
 from msc.dialects.ms.elementwise import constant
 from msc.dialects.ms.pooling import MaxPoolOp
@@ -27,14 +26,14 @@ TRANSPOSED = (ms.Conv1dTransposeOp, ms.Conv2dTransposeOp, ms.Conv3dTransposeOp)
 
 @gradient(*FORWARD)
 def _convolution(op: ConvolutionOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    x, weight = (_as(v, emit.dtype(g), emit) for v in op.operands[:2])
+    x, weight = (emit.cast(v, emit.dtype(g)) for v in op.operands[:2])
     found: list[SSAValue | None] = [None] * len(op.operands)
     if emit.wants(0):
-        found[0] = _as(_spread(op, g, weight, emit), op.dtype(0), emit)
+        found[0] = emit.cast(_spread(op, g, weight, emit), op.dtype(0))
     if emit.wants(1):
-        found[1] = _as(_weight_gradient(op, x, g, emit), op.dtype(1), emit)
+        found[1] = emit.cast(_weight_gradient(op, x, g, emit), op.dtype(1))
     if emit.wants(2):
-        found[2] = _as(_bias_gradient(g, emit), op.dtype(2), emit)
+        found[2] = emit.cast(_bias_gradient(g, emit), op.dtype(2))
     return found
 
 
@@ -50,10 +49,6 @@ def _transposed(op: TransposedConvolutionOp, emit: GradientEmitter, g: SSAValue)
     if emit.wants(2):
         found[2] = _bias_gradient(g, emit)
     return found
-
-
-def _as(value: SSAValue, dtype: str, emit: GradientEmitter) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
 
 
 def _windows(op: WeightedWindowOp) -> dict[str, list[int] | int]:

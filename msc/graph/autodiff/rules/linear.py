@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from msc.dialects import ms
-from msc.dialects.element_types import element_type
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
@@ -16,7 +15,7 @@ from msc.graph.autodiff.registry import Contributions, gradient
 @gradient(ms.MatmulOp, ms.BatchMatmulOp)
 def _matrix_product(op: MatrixProductOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """Of y = a b: ga = g b^T and gb = a^T g, each as the operand lies; batches that were repeated are summed."""
-    a, b = (_as(v, emit.dtype(g), emit) for v in op.operands)
+    a, b = (emit.cast(v, emit.dtype(g)) for v in op.operands)
     ta, tb = op.flag("transpose_a"), op.flag("transpose_b")
     ga = gb = None
     if emit.wants(0):
@@ -30,20 +29,16 @@ def _product(op: MatrixProductOp, a: SSAValue, b: SSAValue, ta: bool, tb: bool, 
     return emit(type(op), a, b, transpose_a=ta, transpose_b=tb)
 
 
-def _as(value: SSAValue, dtype: str, emit: GradientEmitter) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
-
-
 def _as_operand(op: MatrixProductOp, index: int, value: SSAValue, emit: GradientEmitter) -> SSAValue:
-    return _as(emit.sum_to(value, op.shape(index)), op.dtype(index), emit)
+    return emit.cast(emit.sum_to(value, op.shape(index)), op.dtype(index))
 
 
 @gradient(ms.DenseOp)
 def _dense(op: ms.DenseOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """The product of the rows with the weight; what the axes before the last have in common is summed."""
     (*_, inputs), (outputs, _) = op.shape(0), op.shape(1)
-    rows = emit.reshape(g, (_count(emit.shape(g)[:-1]), outputs))
-    x = emit.reshape(op.x, (_count(op.shape(0)[:-1]), inputs))
+    rows = emit.reshape(g, (prod(emit.shape(g)[:-1]), outputs))
+    x = emit.reshape(op.x, (prod(op.shape(0)[:-1]), inputs))
     found: list[SSAValue | None] = [None] * len(op.operands)
     if emit.wants(0):
         found[0] = emit.reshape(emit(ms.MatmulOp, rows, op.weight), op.shape(0))
@@ -52,10 +47,3 @@ def _dense(op: ms.DenseOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     if emit.wants(2):
         found[2] = emit(ms.ReduceSumOp, rows, axis=[0])
     return found
-
-
-def _count(sizes: Sequence[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total

@@ -7,7 +7,6 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from msc.dialects import ms
-from msc.dialects.element_types import element_type
 from msc.dialects.ms.reductions import reduced_axes
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
@@ -21,14 +20,9 @@ def _kept(op: Reduction, value: SSAValue, emit: GradientEmitter) -> SSAValue:
     return emit.reshape(value, [1 if k in axes else n for k, n in enumerate(op.shape(0))])
 
 
-def _as_operand(op: Reduction, value: SSAValue, emit: GradientEmitter) -> SSAValue:
-    dtype = op.dtype(0)
-    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
-
-
 @gradient(ms.ReduceSumOp)
 def _sum(op: ms.ReduceSumOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    return [_repeated(op, _as_operand(op, g, emit), emit)]
+    return [_repeated(op, emit.cast(g, op.dtype(0)), emit)]
 
 
 def _repeated(op: Reduction, g: SSAValue, emit: GradientEmitter) -> SSAValue:
@@ -46,7 +40,7 @@ def _mean(op: ms.ReduceMeanOp, emit: GradientEmitter, g: SSAValue) -> Contributi
 def _extreme(op: ms.ReduceMaxOp | ms.ReduceMinOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     """To the extremes in equal parts."""
     x, y = op.operands[0], _kept(op, op.results[0], emit)
-    chosen = emit(ms.CastOp, emit(ms.EqualOp, x, y), dtype=element_type(op.dtype(0)))
+    chosen = emit.cast(emit(ms.EqualOp, x, y), op.dtype(0))
     count = emit(ms.ReduceSumOp, chosen, axis=list(reduced_axes(op)), keep_dims=True)
     return [emit(ms.MulOp, chosen, emit(ms.DivOp, _kept(op, g, emit), count))]
 
@@ -58,16 +52,12 @@ def _product(op: ms.ReduceProdOp, emit: GradientEmitter, g: SSAValue) -> Contrib
     kept = [k for k in range(len(shape)) if k not in axes]
     perm, count = [*kept, *axes], prod(shape[k] for k in axes)
     outer = [shape[k] for k in kept]
-    ordered = emit(ms.TransposeOp, _as_dtype(op.operands[0], emit.dtype(g), emit), perm=perm)
+    ordered = emit(ms.TransposeOp, emit.cast(op.operands[0], emit.dtype(g)), perm=perm)
     rows = emit.reshape(ordered, (prod(outer), count))
     others = emit(ms.MulOp, _products(rows, count, True, emit), _products(rows, count, False, emit))
     apart = emit.reshape(others, [*outer, *(shape[k] for k in axes)])
     back = emit(ms.TransposeOp, apart, perm=[perm.index(k) for k in range(len(shape))])
-    return [_as_operand(op, emit(ms.MulOp, back, _kept(op, g, emit)), emit)]
-
-
-def _as_dtype(value: SSAValue, dtype: str, emit: GradientEmitter) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(ms.CastOp, value, dtype=element_type(dtype))
+    return [emit.cast(emit(ms.MulOp, back, _kept(op, g, emit)), op.dtype(0))]
 
 
 def _products(rows: SSAValue, count: int, before: bool, emit: GradientEmitter) -> SSAValue:

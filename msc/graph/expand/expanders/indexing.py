@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from msc.dialects import ms
-from msc.dialects.element_types import NARROW_FLOATS, element_type
+from msc.dialects.element_types import NARROW_FLOATS
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 from msc.graph.graph_loops import index, loop_over
@@ -22,7 +22,7 @@ def _scatter_add(op: ms.ScatterAddOp, emit: Emitter) -> SSAValue:
     dtype = emit.dtype(op.x)
     table, updates = op.x, op.updates
     if dtype in NARROW_FLOATS:  # summed in f32 and rounded once
-        table, updates = (emit(ms.CastOp, value, dtype=element_type("f32")) for value in (table, updates))
+        table, updates = (emit.cast(value, "f32") for value in (table, updates))
     places = emit.reshape(op.indices, [count])
     rows = emit.reshape(updates, [count, *entry])
 
@@ -32,4 +32,4 @@ def _scatter_add(op: ms.ScatterAddOp, emit: Emitter) -> SSAValue:
         return [inner(ms.InsertSliceOp, carried[0], place, row)]
 
     summed = loop_over(emit, (index(emit, 0), index(emit, count)), [table], add)[0]
-    return emit(ms.CastOp, summed, dtype=element_type(dtype)) if dtype in NARROW_FLOATS else summed
+    return emit.cast(summed, dtype)

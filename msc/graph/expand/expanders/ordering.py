@@ -31,7 +31,7 @@ def _keys(x: SSAValue, emit: Emitter) -> SSAValue:
     """The elements as they are compared."""
     if is_float(emit.dtype(x)):
         return emit(ms.SelectOp, emit(ms.IsNanOp, x), float("inf"), x)
-    return emit(ms.CastOp, x, dtype=element_type("i8")) if emit.dtype(x) == "i1" else x
+    return emit.cast(x, "i8") if emit.dtype(x) == "i1" else x
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class _Order:
         better = emit(ms.GreaterOp if self.descending else ms.LessOp, other, mine)
         earlier = emit(ms.LessOp, self._numbers(size, axis + 1, rank), self._numbers(size, axis, rank))
         before = emit(ms.LogicalOrOp, better, emit(ms.LogicalAndOp, emit(ms.EqualOp, other, mine), earlier))
-        return emit(ms.ReduceSumOp, emit(ms.CastOp, before, dtype=element_type("i64")), axis=[axis + 1])
+        return emit(ms.ReduceSumOp, emit.cast(before, "i64"), axis=[axis + 1])
 
     def _inserted(self, x: SSAValue, axis: int) -> SSAValue:
         """A tensor with one more axis, of size 1."""
