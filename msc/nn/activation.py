@@ -103,6 +103,12 @@ class Tanhshrink(_Plain):
     FUNCTION = staticmethod(ops.tanhshrink)
 
 
+class Softplus(_Plain):
+    """log(1 + e^x)."""
+
+    FUNCTION = staticmethod(ops.softplus)
+
+
 class GELU(Cell):
     """x times the probability that a normal number is less than x; by tanh if `approximate`, the default."""
 
@@ -158,40 +164,38 @@ class PReLU(Cell):
         return ops.prelu(x, self.w)
 
 
-class Softmax(Cell):
-    """exp(x) / sum of exp(x) along an axis."""
+class _AlongAxis(Cell):
+    """Base: a function along an axis."""
+
+    FUNCTION: ClassVar[Callable[[Any, int], Tensor]]
 
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
 
     def construct(self, x: Tensor) -> Tensor:
-        return ops.softmax(x, self.axis)
+        return type(self).FUNCTION(x, self.axis)
+
+
+class Softmax(_AlongAxis):
+    """exp(x) / sum of exp(x) along an axis."""
+
+    FUNCTION = staticmethod(ops.softmax)
 
     def extend_repr(self) -> str:
         return f"axis={self.axis}"
 
 
-class LogSoftmax(Cell):
+class LogSoftmax(_AlongAxis):
     """log of softmax along an axis."""
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.log_softmax(x, self.axis)
+    FUNCTION = staticmethod(ops.log_softmax)
 
 
-class Softmin(Cell):
+class Softmin(_AlongAxis):
     """Softmax of -x along an axis."""
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.softmin(x, self.axis)
+    FUNCTION = staticmethod(ops.softmin)
 
 
 class Softmax2d(Cell):
@@ -201,22 +205,10 @@ class Softmax2d(Cell):
         return ops.softmax(x, -3)
 
 
-class GLU(Cell):
+class GLU(_AlongAxis):
     """The first half of an axis times the sigmoid of the second."""
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.glu(x, self.axis)
-
-
-class Softplus(Cell):
-    """log(1 + e^x)."""
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.softplus(x)
+    FUNCTION = staticmethod(ops.glu)
 
 
 class Hardtanh(Cell):

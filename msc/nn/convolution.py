@@ -12,7 +12,7 @@ from msc.frontend.tensor import Tensor
 from msc.nn.arguments import boolean, groups, positive, word
 from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
-from msc.ops.windows import Sizes, channels_first, channels_last, convolution, pads, spread, transposed_convolution
+from msc.ops.windows import Sizes, convolution, in_format, pads, spread, transposed_convolution
 
 PAD_MODES = ("same", "valid", "pad")
 
@@ -69,13 +69,10 @@ class Convolution(Cell):
     def _weight_shape(self) -> tuple[int, ...]:
         return (self.out_channels, self.in_channels // self.group, *self.kernel_size)
 
-    def _convolved(self, x: Tensor) -> Tensor:
+    def construct(self, x: Tensor) -> Tensor:
         return convolution(
             x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group, self.SPATIAL
         )
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self._convolved(x)
 
     def extend_repr(self) -> str:
         size, stride, dilation = (
@@ -122,9 +119,7 @@ class Conv2d(Convolution):
         self.data_format = word("Conv2d", "data_format", data_format, ("nchw", "nhwc"), self.ORDER).upper()
 
     def construct(self, x: Tensor) -> Tensor:
-        if self.data_format == "NHWC":
-            return channels_last(self._convolved(channels_first(x)))
-        return self._convolved(x)
+        return in_format(self.data_format, super().construct, x)
 
     def extend_repr(self) -> str:
         return f"{super().extend_repr()}, format={self.data_format}"

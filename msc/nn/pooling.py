@@ -9,7 +9,7 @@ from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Tensor
 from msc.nn.arguments import positive, word
 from msc.nn.cell import Cell
-from msc.ops.windows import Sizes, adaptive_pool, channels_first, channels_last, pooling, spread
+from msc.ops.windows import Sizes, adaptive_pool, in_format, pooling, spread
 
 
 class Pooling(Cell):
@@ -106,9 +106,7 @@ class MaxPool2d(_MaxPooling):
         self.data_format = word("MaxPool2d", "data_format", data_format, ("nchw", "nhwc"), "..., data_format").upper()
 
     def construct(self, x: Tensor) -> Tensor:
-        if self.data_format == "NHWC":
-            return channels_last(super().construct(channels_first(x)))
-        return super().construct(x)
+        return in_format(self.data_format, super().construct, x)
 
 
 class MaxPool3d(_MaxPooling):
@@ -163,9 +161,7 @@ class AvgPool2d(_AvgPooling):
         self.data_format = word("AvgPool2d", "data_format", data_format, ("nchw", "nhwc"), "..., data_format").upper()
 
     def construct(self, x: Tensor) -> Tensor:
-        if self.data_format == "NHWC":
-            return channels_last(super().construct(channels_first(x)))
-        return super().construct(x)
+        return in_format(self.data_format, super().construct, x)
 
 
 class AvgPool3d(_AvgPooling):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -303,11 +303,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None]) 
     return adaptive_pool("max", input, output_size, 2)
 
 
-def channels_first(x: Tensor) -> Tensor:
-    """Images `[n, h, w, c]` as `[n, c, h, w]`."""
-    return transpose(x, (0, 3, 1, 2))
-
-
-def channels_last(x: Tensor) -> Tensor:
-    """Images `[n, c, h, w]` as `[n, h, w, c]`."""
-    return transpose(x, (0, 2, 3, 1))
+def in_format(data_format: str, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """A function of images `[n, c, h, w]`; with the format "NHWC" they, and those that it gives, are `[n, h, w, c]`."""
+    if data_format != "NHWC":
+        return function(x)
+    return transpose(function(transpose(x, (0, 3, 1, 2))), (0, 2, 3, 1))

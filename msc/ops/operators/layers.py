@@ -15,7 +15,7 @@ from msc.ops.primitive import REQUIRED, operator
 from msc.ops.reductions import mean, sum
 from msc.ops.selection import gather, where
 from msc.ops.unary import rsqrt, square
-from msc.ops.windows import channels_first, channels_last, convolution, pooling
+from msc.ops.windows import convolution, in_format, pooling
 
 
 def _matmul(a: Tensor, b: Tensor, *, transpose_a: bool, transpose_b: bool) -> Tensor:
@@ -52,18 +52,21 @@ def _convolution(name: str, count: int) -> Any:
         if weight.shape[0] != out_channel:
             raise ApiValueError("MSC0201", f"{name}: out_channel is {out_channel}, the weight is {weight.shape}")
         del kernel_size, mode
-        first = channels_first(x) if data_format == "NHWC" else x
-        y = convolution(first, weight, None, stride, pad_mode, pad, dilation, group, count)
-        return channels_last(y) if data_format == "NHWC" else y
+
+        def convolved(x: Tensor) -> Tensor:
+            return convolution(x, weight, None, stride, pad_mode, pad, dilation, group, count)
+
+        return in_format(data_format, convolved, x)
 
     return convolve
 
 
 def _pool(kind: str, count: int) -> Any:
     def pool(x: Tensor, *, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Tensor:
-        last = data_format == "NHWC"
-        y = pooling(kind, channels_first(x) if last else x, kernel_size, strides, pad_mode, 0, count)
-        return channels_last(y) if last else y
+        def pooled(x: Tensor) -> Tensor:
+            return pooling(kind, x, kernel_size, strides, pad_mode, 0, count)
+
+        return in_format(data_format, pooled, x)
 
     pool.__doc__ = "The largest element of each window." if kind == "max" else "The mean of each window."
     return pool
