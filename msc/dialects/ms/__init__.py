@@ -2,58 +2,25 @@
 
 # What is imported is the list of operations.
 # ruff: noqa: F401
+# isort: off
+# fmt: off
 # pyright: reportUnusedImport=false
 
 from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation
 
 from msc.dialects.ms.activations import (
-    CeluOp,
-    ClipOp,
-    EluOp,
-    GeluOp,
-    HardSigmoidOp,
-    HardSwishOp,
-    LeakyReluOp,
-    LogSoftmaxOp,
-    MishOp,
-    PreluOp,
-    Relu6Op,
-    SeluOp,
-    SiluOp,
-    SoftmaxOp,
-    SoftsignOp,
+    CeluOp, ClipOp, EluOp, GeluOp, HardSigmoidOp, HardSwishOp, LeakyReluOp, LogSoftmaxOp, MishOp, PreluOp, Relu6Op,
+    SeluOp, SiluOp, SoftmaxOp, SoftsignOp,
 )
 from msc.dialects.ms.arithmetic import (
-    AddOp,
-    Atan2Op,
-    DivOp,
-    FloorDivOp,
-    MaximumOp,
-    MinimumOp,
-    ModOp,
-    MulOp,
-    PowOp,
-    RemOp,
-    SubOp,
+    AddOp, Atan2Op, DivOp, FloorDivOp, MaximumOp, MinimumOp, ModOp, MulOp, PowOp, RemOp, SubOp,
 )
 from msc.dialects.ms.axis_transforms import TransformAxisOp, WindowsOp
 from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.comparison import (
-    BitwiseAndOp,
-    BitwiseOrOp,
-    BitwiseXorOp,
-    EqualOp,
-    GreaterEqualOp,
-    GreaterOp,
-    LessEqualOp,
-    LessOp,
-    LogicalAndOp,
-    LogicalOrOp,
-    LogicalXorOp,
-    NotEqualOp,
-    ShiftLeftOp,
-    ShiftRightOp,
+    BitwiseAndOp, BitwiseOrOp, BitwiseXorOp, EqualOp, GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, LogicalAndOp,
+    LogicalOrOp, LogicalXorOp, NotEqualOp, ShiftLeftOp, ShiftRightOp,
 )
 from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp
 from msc.dialects.ms.elementwise import BitCastOp, CastOp, IdentityOp, SelectOp, StopGradientOp
@@ -63,38 +30,16 @@ from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp, OneHotO
 from msc.dialects.ms.linear import BatchMatmulOp, DenseOp, MatmulOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, SplitOp, StackOp, TileOp, TransposeOp
 from msc.dialects.ms.normalisation import (
-    BatchNormOp,
-    GroupNormOp,
-    InstanceNormOp,
-    L2NormalizeOp,
-    LayerNormOp,
-    RmsNormOp,
+    BatchNormOp, GroupNormOp, InstanceNormOp, L2NormalizeOp, LayerNormOp, RmsNormOp,
 )
 from msc.dialects.ms.ordering import ArgsortOp
 from msc.dialects.ms.padding import DilateOp, PadOp
 from msc.dialects.ms.pooling import (
-    AvgPool1dOp,
-    AvgPool2dOp,
-    AvgPool3dOp,
-    GlobalAvgPoolOp,
-    GlobalMaxPoolOp,
-    MaxPool1dOp,
-    MaxPool2dOp,
-    MaxPool3dOp,
-    SumPool1dOp,
-    SumPool2dOp,
-    SumPool3dOp,
+    AvgPool1dOp, AvgPool2dOp, AvgPool3dOp, GlobalAvgPoolOp, GlobalMaxPoolOp, MaxPool1dOp, MaxPool2dOp, MaxPool3dOp,
+    SumPool1dOp, SumPool2dOp, SumPool3dOp,
 )
 from msc.dialects.ms.reductions import (
-    ArgmaxOp,
-    ArgminOp,
-    CumsumOp,
-    ReduceAllOp,
-    ReduceAnyOp,
-    ReduceMaxOp,
-    ReduceMeanOp,
-    ReduceMinOp,
-    ReduceProdOp,
+    ArgmaxOp, ArgminOp, CumsumOp, ReduceAllOp, ReduceAnyOp, ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceProdOp,
     ReduceSumOp,
 )
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
@@ -103,41 +48,9 @@ from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.target import TargetAttr
 from msc.dialects.ms.transposed_convolution import Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp
 from msc.dialects.ms.unary import (
-    AbsOp,
-    AcoshOp,
-    AcosOp,
-    AsinhOp,
-    AsinOp,
-    AtanhOp,
-    AtanOp,
-    BitwiseNotOp,
-    CeilOp,
-    CoshOp,
-    CosOp,
-    ErfOp,
-    Expm1Op,
-    ExpOp,
-    FloorOp,
-    IsInfOp,
-    IsNanOp,
-    Log1pOp,
-    LogicalNotOp,
-    LogOp,
-    NegOp,
-    ReciprocalOp,
-    ReluOp,
-    RoundOp,
-    RsqrtOp,
-    SigmoidOp,
-    SignOp,
-    SinhOp,
-    SinOp,
-    SoftplusOp,
-    SqrtOp,
-    SquareOp,
-    TanhOp,
-    TanOp,
-    TruncOp,
+    AbsOp, AcoshOp, AcosOp, AsinhOp, AsinOp, AtanhOp, AtanOp, BitwiseNotOp, CeilOp, CoshOp, CosOp, ErfOp, Expm1Op,
+    ExpOp, FloorOp, IsInfOp, IsNanOp, Log1pOp, LogicalNotOp, LogOp, NegOp, ReciprocalOp, ReluOp, RoundOp, RsqrtOp,
+    SigmoidOp, SignOp, SinhOp, SinOp, SoftplusOp, SqrtOp, SquareOp, TanhOp, TanOp, TruncOp,
 )
 from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
 
