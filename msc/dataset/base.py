@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from msc.dataset.arguments import known, names, refuse
 from msc.dataset.iterators import RowIterator, as_tensor
 from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row, stacked
-from msc.frontend.boundary import publish_methods
+from msc.frontend.boundary import Published, publish_methods
 
 
 def _stages() -> Any:
@@ -33,14 +33,10 @@ def _batches() -> Any:
     return import_module("msc.dataset.batches")
 
 
-class Dataset:
+class Dataset(Published):
     """Rows of named columns. Subclasses say `columns`, `rows` and `size`."""
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Wrong arguments are told of in the words of the API."""
-        super().__init_subclass__(**keywords)
-        if cls.__module__.startswith("msc."):
-            publish_methods(cls, cls.__name__, without=("rows", "batches", "columns", "size"))
+    FOR_MSC: ClassVar[tuple[str, ...]] = ("rows", "batches", "columns", "size")
 
     # What subclasses say.
 
@@ -297,4 +293,4 @@ def skipping(rows: Iterator[Row], start: int) -> Iterator[Row]:
     return rows if start == 0 else islice(rows, start, None)
 
 
-publish_methods(Dataset, "Dataset", without=("rows", "batches", "columns", "size"))
+publish_methods(Dataset, "Dataset", without=Dataset.FOR_MSC)

@@ -16,7 +16,7 @@ from msc.dataset import arguments
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.runs import EpochRun, at_row, drawing
-from msc.dataset.stages import DerivedDataset
+from msc.dataset.stages import ColumnChange, DerivedDataset
 from msc.dataset.values import Array, Row, as_array, stacked
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
@@ -60,20 +60,12 @@ class BatchDataset(DerivedDataset):
         self._drops, self._map = drop_remainder, per_batch_map
         own = source.columns
         given = own if inputs is None else names("input_columns", inputs)
-        self._places = known("input_columns", given, own)
-        self._outputs = given if outputs is None else names("output_columns", outputs)
-        self._kept = tuple(k for k in range(len(own)) if k not in self._places)
+        self._change = ColumnChange(own, given, outputs)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        own = list(self.source.columns)
-        if self._map is None:
-            return tuple(own)
-        if len(self._outputs) != len(self._places):
-            return (*self._outputs, *(own[k] for k in self._kept))
-        for place, name in zip(self._places, self._outputs, strict=True):
-            own[place] = name
-        return tuple(own)
+        own = self.source.columns
+        return own if self._map is None else self._change.names(own)
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         if callable(self._batch_size):
@@ -112,23 +104,18 @@ class BatchDataset(DerivedDataset):
         columns: list[list[Array]] = [list(values) for values in zip(*group, strict=True)]
         if self._map is None:
             return tuple(self.joined(values, name) for values, name in zip(columns, self.columns, strict=True))
-        found = self._map(*(columns[k] for k in self._places), info)
+        change = self._change
+        found = self._map(*(columns[k] for k in change.taken), info)
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
-        if len(parts) != len(self._outputs):
+        if len(parts) != len(change.outputs):
             raise ApiValueError(
                 "MSC0872",
-                f"per_batch_map gives {len(parts)} columns for {arguments.listed(self._outputs)}",
+                f"per_batch_map gives {len(parts)} columns for {arguments.listed(change.outputs)}",
                 help="output_columns names the columns that it gives",
             )
-        made = [_column(part, name) for part, name in zip(parts, self._outputs, strict=True)]
-        if len(made) != len(self._places):
-            own = self.source.columns
-            return (*made, *(self.joined(columns[k], own[k]) for k in self._kept))
-        placed = dict(zip(self._places, made, strict=True))
-        return tuple(
-            placed[k] if k in placed else self.joined(values, name)
-            for k, (values, name) in enumerate(zip(columns, self.columns, strict=True))
-        )
+        made = [_column(part, name) for part, name in zip(parts, change.outputs, strict=True)]
+        own = self.source.columns
+        return change.placed([self.joined(columns[k], own[k]) for k in change.kept], made)
 
     def joined(self, values: list[Array], column: str) -> Array:
         """The values of a column in one array."""

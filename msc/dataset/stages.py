@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count as numbers
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from msc.dataset.mapping import mapped
 from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row, as_array
 from msc.frontend.errors import ApiTypeError, ApiValueError
+
+T = TypeVar("T")
 
 
 class DerivedDataset(Dataset):
@@ -66,6 +68,26 @@ def _taken(function: Callable[..., Any], columns: int) -> int:
     return min(max(needed, 1), columns)
 
 
+class ColumnChange:
+    """The columns that a function takes, and what it gives: in their place, or in front of the others."""
+
+    def __init__(self, own: tuple[str, ...], given: tuple[str, ...], outputs: Any) -> None:
+        self.taken = known("input_columns", given, own)
+        self.outputs = given if outputs is None else names("output_columns", outputs)
+        self.kept = tuple(k for k in range(len(own)) if k not in self.taken)
+
+    def placed(self, kept: Sequence[T], made: Sequence[T]) -> tuple[T, ...]:
+        """What there is of the columns that stay, or their names, with that of what the function gives."""
+        if len(self.outputs) != len(self.taken):
+            return (*made, *kept)
+        found = dict(zip((*self.kept, *self.taken), (*kept, *made), strict=True))
+        return tuple(found[k] for k in range(len(found)))
+
+    def names(self, own: tuple[str, ...]) -> tuple[str, ...]:
+        """The columns behind the function, of those before it."""
+        return self.placed([own[k] for k in self.kept], self.outputs)
+
+
 class MapDataset(DerivedDataset):
     """Functions of columns; see `Dataset.map`."""
 
@@ -74,46 +96,34 @@ class MapDataset(DerivedDataset):
         self.functions = functions(operations)
         own = source.columns
         given = own[: _taken(self.functions[0], len(own))] if inputs is None else names("input_columns", inputs)
-        self._places = known("input_columns", given, own)
-        self._outputs = given if outputs is None else names("output_columns", outputs)
+        self._change = ColumnChange(own, given, outputs)
         self._workers = config.get_num_parallel_workers() if workers is None else arguments.workers(workers)
-        kept = [name for k, name in enumerate(own) if k not in self._places]
-        for name in self._outputs:
+        kept = [own[k] for k in self._change.kept]
+        for name in self._change.outputs:
             if name in kept:
                 raise ApiValueError("MSC0873", f"map: output_columns has '{name}', which is another column already")
-        self._in_place = len(self._outputs) == len(self._places)
-        self._kept = tuple(k for k in range(len(own)) if k not in self._places)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        own = list(self.source.columns)
-        if not self._in_place:
-            return (*self._outputs, *(own[k] for k in self._kept))
-        for place, name in zip(self._places, self._outputs, strict=True):
-            own[place] = name
-        return tuple(own)
+        return self._change.names(self.source.columns)
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return mapped(self.source.rows(run.inside(0), start), self._applied, self._workers, run, start)
 
     def _applied(self, row: Row) -> Row:
-        values: tuple[Any, ...] = tuple(row[k] for k in self._places)
+        outputs = self._change.outputs
+        values: tuple[Any, ...] = tuple(row[k] for k in self._change.taken)
         for function in self.functions:
             found = function(*values)
             values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
-        if len(values) != len(self._outputs):
+        if len(values) != len(outputs):
             raise ApiValueError(
                 "MSC0872",
-                f"map: the functions give {len(values)} values for the columns {arguments.listed(self._outputs)}",
+                f"map: the functions give {len(values)} values for the columns {arguments.listed(outputs)}",
                 help="output_columns names the columns of what they give",
             )
-        made = [as_array(v, f"what map gives for column '{n}'") for v, n in zip(values, self._outputs, strict=True)]
-        if not self._in_place:
-            return (*made, *(row[k] for k in self._kept))
-        result = list(row)
-        for place, value in zip(self._places, made, strict=True):
-            result[place] = value
-        return tuple(result)
+        made = [as_array(v, f"what map gives for column '{n}'") for v, n in zip(values, outputs, strict=True)]
+        return self._change.placed([row[k] for k in self._change.kept], made)
 
 
 class FilterDataset(DerivedDataset):

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import FrameType, FunctionType, TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from msc.frontend.errors import (
     ApiError,
@@ -106,6 +106,18 @@ def publish_methods(class_: type[Any], name: str, without: tuple[str, ...] = ())
             setattr(class_, key, type(bound)(public(bound.__func__, called)))
         elif wanted and isinstance(value, FunctionType) and value.__code__ not in _CODES:
             setattr(class_, key, public(value, called))
+
+
+class Published:
+    """Base of classes whose subclasses in the library tell of wrong arguments in the words of the API."""
+
+    FOR_MSC: ClassVar[tuple[str, ...]] = ()
+    """The methods that msc itself calls."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.__module__.startswith(_PACKAGE) and Published not in cls.__bases__:
+            publish_methods(cls, cls.__name__, without=cls.FOR_MSC)
 
 
 def _is_inside(frame: FrameType | None) -> bool:

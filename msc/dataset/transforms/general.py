@@ -14,18 +14,12 @@ import numpy as np
 from msc.dataset.runs import draws
 from msc.dataset.transforms.arguments import array, integer, number, probability, refuse
 from msc.dataset.values import Array
-from msc.frontend.boundary import publish_methods
+from msc.frontend.boundary import Published
 from msc.frontend.dtypes import as_dtype
 
 
-class Transform:
+class Transform(Published):
     """Base: an object that is called with a value and gives another one."""
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Wrong arguments are told of in the words of the API."""
-        super().__init_subclass__(**keywords)
-        if cls.__module__.startswith("msc."):
-            publish_methods(cls, cls.__name__)
 
     def __init__(self) -> None:
         """A transform without arguments."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msc.frontend.boundary import publish_methods
+from msc.frontend.boundary import Published
 from msc.frontend.errors import ApiError, ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
@@ -19,14 +19,8 @@ from msc.support.argument_values import described
 Array: TypeAlias = NDArray[Any]
 
 
-class Metric:
+class Metric(Published):
     """Base: `clear()` begins, `update(*outputs)` adds a batch, `eval()` gives the result."""
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Wrong arguments are told of in the words of the API."""
-        super().__init_subclass__(**keywords)
-        if cls.__module__.startswith("msc."):
-            publish_methods(cls, cls.__name__)
 
     def __init__(self) -> None:
         self._indexes: tuple[int, ...] | None = None

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
-from msc.frontend.boundary import publish_methods
+from msc.frontend.boundary import Published
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
@@ -53,7 +53,7 @@ class RunContext:
         return self._stops
 
 
-class Callback:
+class Callback(Published):
     """Base. `begin`, `epoch_begin`, `step_begin`, `step_end`, `epoch_end`, `end` are called in training and evaluation.
 
     Those named `on_train_...` and `on_eval_...` are called in one of them, and by default call the former. In sink mode
@@ -62,12 +62,6 @@ class Callback:
 
     CHANGES_TRAINING: ClassVar[bool] = False
     """Whether it changes parameters, such as the rate: ModelCheckpoint saves after it, wherever it stands."""
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Wrong arguments are told of in the words of the API."""
-        super().__init_subclass__(**keywords)
-        if cls.__module__.startswith("msc."):
-            publish_methods(cls, cls.__name__)
 
     def __init__(self) -> None:
         """A callback without arguments."""
