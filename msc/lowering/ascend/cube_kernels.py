@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-
 from msc.dialects import davinci
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
-from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
 from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, convolution_tilings
@@ -82,15 +78,12 @@ def _schedule(
         meant = tree_of(model, outlined, product, made)
         if meant is None or meant.body != request.schedule.data.body:
             return None
-        request.op.attributes[DAVINCI_SCHEDULE] = request.schedule
+        request.note(request.schedule)
         return made
     made = matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
-    tree = tree_of(model, outlined, product, made)
-    if tree is not None:
-        request.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(tree)
     base = " x ".join(map(str, made.base))
     reason = f"base tiles of {base} (m, n, k) on {made.cores} of {target.cores.cube} cube cores"
-    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason)])
+    request.note(tree_of(model, outlined, product, made), [reason])
     return made
 
 

@@ -13,13 +13,19 @@ from importlib import import_module
 from math import prod
 from typing import cast
 
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.dialects import davinci, gk
+from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
+from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.lowering.ascend.scalar_shares import share_of
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Scalar, reads
+from msc.poly.schedule_tree.nodes import Tree
+from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
 
@@ -57,6 +63,19 @@ class KernelRequest:
     def schedule(self) -> ScheduleAttr | None:
         """The schedule that the kernel carries: written by a person, by tuning or by the target's strategy."""
         return self.op.schedule
+
+    def note(self, schedule: Tree | ScheduleAttr | None, reasons: Sequence[str] = ()) -> None:
+        """Write the schedule that was followed and its reasons on the kernel."""
+        if schedule is not None:
+            self.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(schedule) if isinstance(schedule, Tree) else schedule
+        if reasons:
+            self.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
+
+    def refused(self, why: str, notes: Sequence[str] = ()) -> MscError:
+        """The error of a schedule that the vector unit cannot follow."""
+        message = f"kernel {self.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
+        advice = "remove the attribute, and msc chooses a schedule"
+        return MscError(Diagnostic("MSC0408", message, source_location(self.op), notes=tuple(notes), help=advice))
 
     @property
     def is_static(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msc.lowering.ascend.products import CubeProduct, Following, StridedArray
+from msc.lowering.ascend.vector_kernels.formulas import BINARY, UNARY, WITH_CONSTANT
 from msc.poly.compute import affine_map
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
 
@@ -64,9 +65,6 @@ class Unsupported(Exception):
     """The vector unit has no instructions for it here."""
 
 
-_BINARY = {"add": "vadd", "sub": "vsub", "mul": "vmul", "div": "vdiv", "max": "vmax", "min": "vmin"}
-_UNARY = {"abs": "vabs", "exp": "vexp", "log": "vln", "sqrt": "vsqrt", "rsqrt": "vrsqrt"}
-_WITH_SCALAR = {"add": "vadds", "mul": "vmuls", "max": "vmaxs", "min": "vmins"}
 _FLOATS = ("f16", "bf16", "f32")
 
 
@@ -160,27 +158,27 @@ class _Compiler:
                 return self._with_scalar("vadds", self._with_scalar("vmuls", twice, 2.0), -1.0)
             case "erf", [x]:
                 return self._erf(x)
-            case _, [x] if op in _UNARY:
-                return self._step(_UNARY[op], (self._tile(x),))
+            case _, [x] if op in UNARY:
+                return self._step(UNARY[op], (self._tile(x),))
             case _, [float(), float()]:
                 raise Unsupported
             case (("add" | "mul" | "max" | "min"), [x, float(c)]):
-                return self._with_scalar(_WITH_SCALAR[op], x, c)
+                return self._with_scalar(WITH_CONSTANT[op], x, c)
             case (("add" | "mul" | "max" | "min"), [float(c), x]):
-                return self._with_scalar(_WITH_SCALAR[op], x, c)
+                return self._with_scalar(WITH_CONSTANT[op], x, c)
             case "sub", [x, float(c)]:
                 return self._with_scalar("vadds", x, -c)
-            case _, [x, y] if op in _BINARY:
+            case _, [x, y] if op in BINARY:
                 return self._binary(op, x, y)
             case _:
                 raise Unsupported
 
     def _binary(self, op: str, x: Value, y: Value) -> Value:
-        if isinstance(x, BroadcastRow) and op in _WITH_SCALAR:
+        if isinstance(x, BroadcastRow) and op in WITH_CONSTANT:
             x, y = y, x
         first = self._tile(x)
         second = y if isinstance(y, BroadcastRow) else self._tile(y)
-        return self._step(_BINARY[op], (first, second))
+        return self._step(BINARY[op], (first, second))
 
     def _sigmoid(self, x: Value) -> Value:
         power = self._step("vexp", (self._tile(self._with_scalar("vmuls", x, -1.0)),))

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
-from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.copy_kernels.boxes import Box, boxes_of, index_arrays
 from msc.lowering.ascend.copy_kernels.moves import Mover
@@ -20,7 +16,7 @@ from msc.lowering.ascend.copy_kernels.trees import plans_in, tree_of, tree_with
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import KernelRequest
 from msc.poly.schedule_tree.text import to_lines
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import MscError
 
 
 def write(request: KernelRequest) -> DavinciKernelOp | None:
@@ -42,7 +38,7 @@ def write(request: KernelRequest) -> DavinciKernelOp | None:
         kernel = _written(request, plans)
     except MscError:  # no room, or too few flags
         return None
-    _note(request, plans, ScheduleAttr(tree_of(request.model, plans)))
+    request.note(tree_of(request.model, plans), _reasons(request, plans))
     return kernel
 
 
@@ -51,36 +47,24 @@ def _by_hand(request: KernelRequest, boxes: Sequence[Box], schedule: ScheduleAtt
     tree = schedule.data
     plans = plans_in(tree, request.model, boxes)
     if plans is None:
-        raise _refused(request, "each statement has loops of its own, over tiles that one instruction moves")
+        raise request.refused("each statement has loops of its own, over tiles that one instruction moves")
     meant = tree_with(request.model, plans, tree)
     if meant.body != tree.body:
         written, nearest = to_lines(tree), to_lines(meant)
         line = next(k for k, (a, b) in enumerate(zip_longest(written, nearest), 1) if a != b)
-        raise _refused(request, f"line {line}: moves of tiles are no such loops", nearest)
+        raise request.refused(f"line {line}: moves of tiles are no such loops", nearest)
     room = room_of(boxes, request.target)
     for plan in plans:
         if plan.tile.ub_bytes > room:
             line = next(k for k, text in enumerate(to_lines(tree), 1) if f"S{plan.tile.box.statement}" in text.split())
             why = f"a tile takes {plan.tile.ub_bytes} bytes of UB, which has {room} for each statement"
-            raise _refused(request, f"line {line}: {why}")
+            raise request.refused(f"line {line}: {why}")
     try:
         kernel = _written(request, plans)
     except MscError as problem:
-        raise _refused(request, problem.diagnostics[0].message) from problem
-    _note(request, plans, schedule)
+        raise request.refused(problem.diagnostics[0].message) from problem
+    request.note(schedule, _reasons(request, plans))
     return kernel
-
-
-def _note(request: KernelRequest, plans: Sequence[CopyPlan], schedule: ScheduleAttr) -> None:
-    """The schedule and its reasons, on the kernel."""
-    request.op.attributes[DAVINCI_SCHEDULE] = schedule
-    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in _reasons(request, plans)])
-
-
-def _refused(request: KernelRequest, why: str, notes: Sequence[str] = ()) -> MscError:
-    message = f"kernel {request.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
-    advice = "remove the attribute, and msc chooses a schedule"
-    return MscError(Diagnostic("MSC0408", message, source_location(request.op), notes=tuple(notes), help=advice))
 
 
 def _shares(request: KernelRequest, plans: Sequence[CopyPlan]) -> list[int]:

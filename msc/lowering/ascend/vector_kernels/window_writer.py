@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.davinci.attributes import DAVINCI_REASONS
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.vector_kernels.axes import Axes, axes_of
@@ -84,4 +81,4 @@ def _note(request: KernelRequest, axes: Axes, tiling: Tiling, cost: WindowCost) 
         f"{tiling.tasks(axes)} tasks on {tiling.cores} of {request.target.cores.vector} vector cores: windows",
         f"{cost.cycles(tiling):.0f} cycles predicted for the busiest core",
     ]
-    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
+    request.note(None, reasons)

@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
-from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import KernelRequest
@@ -26,7 +22,7 @@ from msc.lowering.ascend.vector_kernels.tile import TaskWriter
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Tiling
 from msc.lowering.ascend.vector_kernels.trees import tiling_in, tree_of
 from msc.poly.schedule_tree.text import to_lines
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import MscError
 from msc.targets.davinci_isa import DTYPES, Space
 
 _TRIES = 40
@@ -88,9 +84,6 @@ def _in_chunks(request: KernelRequest, axes: Axes) -> DavinciKernelOp | None:
 
 def _note(request: KernelRequest, axes: Axes, tiling: Tiling) -> None:
     """The schedule and its reasons, on the kernel."""
-    tree = tree_of(request.model, axes, tiling)
-    if tree is not None:
-        request.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(tree)
     cycles = Cost(*simplified(request.model, axes), request.target).cycles(tiling)
     several = "two buffers for inputs and outputs" if tiling.double else "one buffer for inputs and outputs"
     buffers = several if tiling.tasks(axes) > tiling.cores else "one task for each core"
@@ -98,7 +91,7 @@ def _note(request: KernelRequest, axes: Axes, tiling: Tiling) -> None:
         f"{tiling.tasks(axes)} tasks on {tiling.cores} of {request.target.cores.vector} vector cores, {buffers}",
         f"{cycles:.0f} cycles predicted for the busiest core",
     ]
-    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
+    request.note(tree_of(request.model, axes, tiling), reasons)
 
 
 def _by_hand(request: KernelRequest, axes: Axes, schedule: ScheduleAttr) -> DavinciKernelOp:
@@ -109,19 +102,13 @@ def _by_hand(request: KernelRequest, axes: Axes, schedule: ScheduleAttr) -> Davi
     meant = tree_of(request.model, axes, tiling) if tiling is not None else None
     if tiling is None or meant is None or meant.body != schedule.data.body:
         notes = tuple(to_lines(meant)) if meant is not None else ()
-        raise _refused(request, "tasks run each statement over their whole tile, in order", notes)
+        raise request.refused("tasks run each statement over their whole tile, in order", notes)
     try:
         kernel = written(request, axes, tiling)
     except NotForVectors as problem:
-        raise _refused(request, f"the vector unit has no {problem}") from problem
-    request.op.attributes[DAVINCI_SCHEDULE] = schedule
+        raise request.refused(f"the vector unit has no {problem}") from problem
+    request.note(schedule)
     return kernel
-
-
-def _refused(request: KernelRequest, why: str, notes: tuple[str, ...] = ()) -> MscError:
-    message = f"kernel {request.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
-    advice = "remove the attribute, and msc chooses a schedule"
-    return MscError(Diagnostic("MSC0408", message, source_location(request.op), notes=notes, help=advice))
 
 
 def written(request: KernelRequest, axes: Axes, tiling: Tiling) -> DavinciKernelOp:
