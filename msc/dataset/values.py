@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.errors import ApiError, ApiTypeError
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
+from msc.support.arrays import Array
 
-Array: TypeAlias = NDArray[Any]
 Row: TypeAlias = tuple[Array, ...]
 
 

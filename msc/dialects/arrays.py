@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute
 
 from msc.dialects.element_types import dtype_name, is_integer
 from msc.ir.errors import DtypeConflict
 from msc.ir.typed import tensor_type
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

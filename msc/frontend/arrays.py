@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 
 def array_of(data: object, dtype: DType | None = None) -> Array:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.capture import INSTALLED, Property, Symbol
 from msc.frontend.dtypes import DType, float32
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import ComputePrecision, computing_in, converted, converted_operands
 from msc.frontend.tensor import Tensor, concrete
+from msc.support.arrays import Array
 
 if TYPE_CHECKING:
     from msc.frontend.immediate import Prepared
-
-Array: TypeAlias = NDArray[Any]
 
 _MOST_PREPARED = 1 << 14
 _PREPARED: dict[tuple[object, ...], Prepared] = {}

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.interp.graph import evaluate
+from msc.support.arrays import Array
 
 if TYPE_CHECKING:
     from msc.runtime.compiled_model import CompiledModel
 
-Array: TypeAlias = NDArray[Any]
 Program: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """From arrays for the inputs of a graph to those of its results."""
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.randomness import generator
 from msc.frontend.tensor import Number, Tensor
+from msc.support.arrays import Array
 from msc.support.diagnostics import did_you_mean
 
-Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.capture import INSTALLED
 from msc.frontend.tensor import Tensor, concrete
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 _COLLECTED: list[tuple[str, str, Array]] = []
 _MOST = 10_000

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.arrays import array_of
@@ -18,9 +17,9 @@ from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.formatting import representation
+from msc.support.arrays import Array
 from msc.support.diagnostics import did_you_mean
 
-Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = bool | int | float
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])

@@ -7,17 +7,15 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.ops.primitive import Primitive, several
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 
 class Custom(Primitive):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.arrays import is_array
@@ -25,8 +24,7 @@ from msc.ops.comparison import less
 from msc.ops.operands import cast as cast_to
 from msc.ops.operands import is_data
 from msc.ops.table import write_rows
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 _LARGE = 2**31 - 1
 

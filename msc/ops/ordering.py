@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
-
-from numpy.typing import NDArray
+from typing import Any, cast
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
@@ -16,8 +14,6 @@ from msc.ops.operands import cast as cast_to
 from msc.ops.operands import flexible, only_tensor, pair
 from msc.ops.reductions import sum
 from msc.ops.shapes import axis_of, expand_dims
-
-Array: TypeAlias = NDArray[Any]
 
 
 @tensor_method("argsort")

@@ -6,10 +6,9 @@ Permutations and draws of categories need the elements of tensors, so that a cap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.capture import INSTALLED
@@ -22,8 +21,7 @@ from msc.ops.arithmetic import add, mul
 from msc.ops.comparison import greater_equal, less
 from msc.ops.philox import normal_numbers, uniform_numbers
 from msc.ops.shapes import Sizes, sizes_of
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 
 def _draws(what: str, seed: int | None = None) -> np.random.Generator:

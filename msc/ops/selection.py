@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
@@ -18,8 +17,6 @@ from msc.ops.joining import narrow
 from msc.ops.operands import Operand, flexible, is_number, only_tensor, pair
 from msc.ops.operands import cast as cast_to
 from msc.ops.shapes import axis_of, ravel, reshape
-
-Array: TypeAlias = NDArray[Any]
 
 
 def _condition(value: Any, function: str) -> Tensor:

@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.dtypes import by_name
 from msc.frontend.errors import ApiValueError
+from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
 from msc.support.wire_format import MalformedError, fields, read_varint, submessage
-
-Array: TypeAlias = NDArray[Any]
 
 _CHECKSUM = b"crc_num"
 _CHECKSUM_BYTES = len(_CHECKSUM) + 10

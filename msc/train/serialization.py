@@ -9,10 +9,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter
@@ -20,10 +19,9 @@ from msc.frontend.tensor import Tensor, concrete
 from msc.nn.cell import Cell
 from msc.ops.operands import is_data
 from msc.support.argument_values import file_path
+from msc.support.arrays import Array
 from msc.support.diagnostics import did_you_mean
 from msc.support.files import replacing
-
-Array: TypeAlias = NDArray[Any]
 
 _SUFFIXES = (".ckpt", ".safetensors")
 _NAMES = {

@@ -7,18 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.program import ELEMENT_BYTES, TensorSpec
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.streams import is_stream, read_stream
 from msc.support.wording import counted
-
-Array = NDArray[Any]
 
 _MAXIMUM_ELEMENTS = 1 << 28
 _MAXIMUM_STREAM = 1 << 30

@@ -7,19 +7,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.dialects.arrays import dtype_text
 from msc.driver.models.model_inputs import Elements, Value
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, did_you_mean, raise_any
 from msc.support.folder_outputs import filled_folder
 from msc.support.outputs import OutputGuard
-
-Array = NDArray[Any]
-
 
 _RELATIVE = {"float16": 4e-3, "bfloat16": 3e-2}
 """A few roundings of the narrow types."""

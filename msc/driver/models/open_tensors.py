@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, BlockArgument
 
@@ -26,9 +25,8 @@ from msc.runtime.arguments import Checker, convertible, numpy_dtype
 from msc.runtime.narrow_types import codes_of, narrow_dtype
 from msc.runtime.program import TensorSpec
 from msc.runtime.tensor_info import SizeRange, TensorInfo
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError
-
-Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,6 @@ from msc.runtime.machine import Roofline, measured_machine
 from msc.runtime.timing import MOST_CALLS, Timing, measure, summary
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +30,9 @@ from msc.ir.entry import ENTRY
 from msc.poly.schedule_tree.nodes import Tree
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
+from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
 from msc.support.temporary import temporary_folder
-
-Array = NDArray[Any]
 
 _WARM_UP = 2
 _LEAST_ROUNDS, _MOST_ROUNDS = 7, 2000

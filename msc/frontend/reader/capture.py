@@ -10,10 +10,9 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.values import known
@@ -32,8 +31,7 @@ from msc.frontend.reader.session import Runner, Session, Split
 from msc.frontend.reader.settling import elements, settle
 from msc.frontend.reader.structures import Flattening, Leaf, SameObject, Template, children, fill, node
 from msc.frontend.tensor import Tensor
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 READERS = (exceptions, patterns)
 """Modules that register what reads their statements when they are imported."""

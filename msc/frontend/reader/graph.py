@@ -6,9 +6,8 @@ import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from numpy.typing import NDArray
 from xdsl.dialects import func, scf, tensor
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -26,11 +25,10 @@ from msc.frontend.immediate import built
 from msc.frontend.parameter import Parameter
 from msc.ir.locations import file_location
 from msc.ir.typed import tensor_type as type_of
+from msc.support.arrays import Array
 
 if TYPE_CHECKING:
     from msc.support.diagnostics import Location
-
-Array = NDArray[Any]
 
 
 class GraphValue(Symbol):

@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from msc.frontend.capture import Property, Symbol, capturing
@@ -30,9 +29,9 @@ from msc.frontend.reader.settling import settle
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.reader.unread import unread_function
 from msc.frontend.tensor import Tensor
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, Location
 
-Array: TypeAlias = NDArray[Any]
 Runner: TypeAlias = Callable[[Graph, Sequence[SSAValue], Sequence[Array]], Sequence[Array]]
 """Runs a graph that gives these values, on arrays for its inputs."""
 

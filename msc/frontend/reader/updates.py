@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, i64
 
 from msc.frontend.parameter import Parameter
@@ -22,12 +21,11 @@ from msc.frontend.reader.structures import Leaf
 from msc.ir.donation import UPDATES
 from msc.ir.entry import find_entry
 from msc.ir.storage_order import ANY, LAYOUT
+from msc.support.arrays import Array
 
 if TYPE_CHECKING:
     from msc.frontend.reader.capture import Captured
     from msc.runtime.compiled_model import CompiledModel
-
-Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.dialects.element_types import dtype_name
@@ -31,9 +30,8 @@ from msc.interp.graph import Evaluator, Symbols
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
 from msc.ir.typed import tensor_type as type_of
+from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
-
-Array = NDArray[Any]
 
 
 def _depends(value: SSAValue, on: set[SSAValue]) -> bool:

@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.frontend.boundary import Published
 from msc.frontend.errors import ApiError, ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 
 class Metric(Published):

@@ -14,14 +14,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from msc.support.arrays import Array
 from msc.support.wire_format import bytes_field, double_field, float_field, integer_field, record
-
-Array: TypeAlias = NDArray[Any]
 
 _BUCKETS = 30
 
