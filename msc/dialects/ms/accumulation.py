@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from msc.dialects.element_types import NARROW_FLOATS
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import named_dtype
 from msc.dialects.ms.properties import optional_dtype
 from msc.ir.errors import InvalidAttribute
@@ -15,7 +15,7 @@ NARROW_INTEGERS = ("i8", "ui8")
 """Integers whose products may be summed up in i32."""
 
 
-class AccumulatingOp(BasicOp):
+class AccumulatingOp(BasicTensorOp):
     """Base: with `{dtype = f32}`, the result of f16 or bf16 operands is the f32 sum or product itself.
 
     With `{dtype = i32}`, matrix products and convolutions of i8 or ui8 multiply and sum up in i32 (`WIDENS_INTEGERS`).

@@ -7,22 +7,21 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import TensorOp
 from msc.dialects.ms.elementwise import check_representable
 from msc.dialects.ms.properties import choice_property, int_property, optional_real, real_property
 from msc.dialects.ms.shapes import broadcast_shapes, normal_axis, same_shape, same_size, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 
 
-class ActivationOp(MsOp):
+class ActivationOp(TensorOp):
     """Base: one float tensor in, one of the same type out."""
 
     EXAMPLE: ClassVar[str] = "2x3xT"
 
     x = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         return (tensor_type(self.expect_dtype(0, "a float"), self.shape(0)),)
@@ -120,7 +119,7 @@ class HardSigmoidOp(ActivationOp):
 
 
 @irdl_op_definition
-class PreluOp(MsOp):
+class PreluOp(TensorOp):
     """x for x >= 0, slope * x elsewhere.
 
     A slope of rank 1 has one element, or one a channel (axis 1 of x); of another rank, it broadcasts to x.
@@ -131,7 +130,6 @@ class PreluOp(MsOp):
     EXAMPLE: ClassVar[str] = "1x2x3x3xT 2xT"
     x = operand_def(TensorType)
     slope = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.expect_one_dtype("a number")
@@ -146,7 +144,7 @@ class PreluOp(MsOp):
 
 
 @irdl_op_definition
-class ClipOp(MsOp):
+class ClipOp(TensorOp):
     """min(max(x, `min`), `max`), without the bound that is not given; NaN stays NaN; any number type.
 
     MindSpore clip_by_value, ONNX Clip.
@@ -157,7 +155,6 @@ class ClipOp(MsOp):
     x = operand_def(TensorType)
     lower = optional_real("min")
     upper = optional_real("max")
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.expect_dtype(0, "a number")
@@ -166,14 +163,13 @@ class ClipOp(MsOp):
         return (tensor_type(dtype, self.shape(0)),)
 
 
-class AlongAxisOp(MsOp):
+class AlongAxisOp(TensorOp):
     """Base: a float tensor is normalised along one axis."""
 
     EXAMPLE: ClassVar[str] = "2x10xT {axis = -1}"
 
     x = operand_def(TensorType)
     axis = int_property(-1)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         normal_axis(self.name, self.int_("axis"), len(self.shape(0)))

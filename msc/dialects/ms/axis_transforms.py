@@ -12,9 +12,9 @@ from typing import ClassVar, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.movement import copy_statement
 from msc.dialects.ms.properties import int_property, required_ints, required_reals
 from msc.dialects.ms.shapes import UNKNOWN, known, normal_axis, shape_text, tensor_type
@@ -28,7 +28,7 @@ Terms = Sequence[tuple[int, float]]
 
 
 @irdl_op_definition
-class WindowsOp(BasicOp):
+class WindowsOp(BasicTensorOp):
     """All windows of an image: `[n, c, spatial...]` -> `[n, c, (positions, size)...]`, a pair for each spatial axis.
 
     Windows of `size` elements are moved by `stride`; what is left at the end of an axis is not read. Any element type.
@@ -40,7 +40,6 @@ class WindowsOp(BasicOp):
     x = operand_def(TensorType)
     size = required_ints()
     stride = required_ints()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         spatial = self.shape(0)[2:]
@@ -72,7 +71,7 @@ class WindowsOp(BasicOp):
 
 
 @irdl_op_definition
-class TransformAxisOp(BasicOp):
+class TransformAxisOp(BasicTensorOp):
     """A constant matrix times the vectors along `axis`: result[.., f, ..] = sum over i of matrix[f, i] x[.., i, ..].
 
     `matrix` is row-major, with as many columns as x has elements along the axis; what stands at its zeros is not read.
@@ -84,7 +83,6 @@ class TransformAxisOp(BasicOp):
     x = operand_def(TensorType)
     axis = int_property(0)
     matrix = required_reals()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype, shape = self.expect_dtype(0, "a float"), self.shape(0)

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import TensorOp
 
 
 @irdl_op_definition
-class BarrierOp(MsOp):
+class BarrierOp(TensorOp):
     """`x` itself, available once `after` has been computed; `after` is a tensor of any type, which is not read.
 
     What is computed of the result is not computed before `after`, and not merged with the same computation of `x`:
@@ -26,7 +26,6 @@ class BarrierOp(MsOp):
 
     x = operand_def(TensorType)
     after = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         return (self.tensor(0),)

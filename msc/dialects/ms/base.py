@@ -14,7 +14,7 @@ from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import NoneType, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
-from xdsl.irdl import IRDLOperation, VarResultDef, traits_def
+from xdsl.irdl import IRDLOperation, VarResultDef, operand_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -217,6 +217,12 @@ class MsOp(IRDLOperation):
         print_operation(printer, self)
 
 
+class TensorOp(MsOp):
+    """An operation that gives one tensor."""
+
+    result = result_def(TensorType)
+
+
 class BasicOp(MsOp):
     """An operation that the scheduler understands: it states its computation."""
 
@@ -231,8 +237,14 @@ class BasicOp(MsOp):
         raise TypeError(f"{self.name} does not say what it computes")
 
 
-class ViewOp(MsOp):
+class BasicTensorOp(TensorOp, BasicOp):
+    """A basic operation that gives one tensor."""
+
+
+class ViewOp(TensorOp):
     """An operation that computes nothing: the result has the operand's bytes in the operand's order, another shape."""
+
+    x = operand_def(TensorType)
 
 
 def compatible(declared: Attribute, inferred: Attribute) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
 from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.properties import choice_property, int_property
@@ -27,7 +27,6 @@ class WeightedWindowOp(WindowOp):
     bias = opt_operand_def(TensorType)
     pad_mode = choice_property("valid")
     group = int_property(1)
-    result = result_def(TensorType)
 
     def kernel(self) -> Sequence[int]:
         return self.shape(1)[2:]

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
 from msc.dialects.element_types import BYTES, ELEMENT_TYPES, dtype_name
-from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.base import BasicOp, BasicTensorOp, MsOp
 from msc.dialects.ms.properties import dtype_property
 from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute
@@ -45,7 +45,7 @@ def operand_read(op: BasicOp, index: int, shape: tuple[int, ...]) -> Read:
     return Read(index, broadcast_map(op.shape(index), shape), op.dtype(index))
 
 
-class ElementwiseOp(BasicOp):
+class ElementwiseOp(BasicTensorOp):
     """Base: all operands broadcast against each other; `SCALAR` names the scalar operator if `name` does not."""
 
     SCALAR: ClassVar[str] = ""
@@ -77,7 +77,6 @@ class UnaryOp(ElementwiseOp):
     EXAMPLE: ClassVar[str] = "2x3xT"
 
     x = operand_def(TensorType)
-    result = result_def(TensorType)
 
 
 class BinaryOp(ElementwiseOp):
@@ -87,7 +86,6 @@ class BinaryOp(ElementwiseOp):
 
     lhs = operand_def(TensorType)
     rhs = operand_def(TensorType)
-    result = result_def(TensorType)
 
 
 @irdl_op_definition
@@ -152,7 +150,7 @@ class BitCastOp(UnaryOp):
 
 
 @irdl_op_definition
-class SelectOp(BasicOp):
+class SelectOp(BasicTensorOp):
     """Elements of `a` where `condition` (i1) is true, of `b` elsewhere.
 
     All three broadcast; a and b have one element type. MindSpore Select, ONNX Where.
@@ -163,7 +161,6 @@ class SelectOp(BasicOp):
     condition = operand_def(TensorType)
     a = operand_def(TensorType)
     b = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         self.expect_dtype(0, "a boolean")

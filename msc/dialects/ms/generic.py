@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, prop_def, var_operand_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import named_dtype
 from msc.dialects.ms.properties import dtype_property, required_ints
 from msc.dialects.ms.shapes import Shape, shape_text, tensor_type
@@ -25,7 +25,7 @@ SEPARATOR = "; "
 
 
 @irdl_op_definition
-class ComputeOp(BasicOp):
+class ComputeOp(BasicTensorOp):
     """The tensor of `shape` and `dtype` that `statements` write, one after the other, from any operands.
 
     `statements = "for i < 4, k < 3: r0[i] = reduce_add(x0.f32[i, k])"` is a sum of rows; more statements follow behind
@@ -41,7 +41,6 @@ class ComputeOp(BasicOp):
     new_shape = required_ints("shape")
     target = dtype_property()
     statements = prop_def(StringAttr)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape, dtype = self.ints("shape"), named_dtype(self.name, self.plain("dtype"))

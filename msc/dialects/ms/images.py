@@ -8,9 +8,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.base import BasicTensorOp, TensorOp
 from msc.dialects.ms.movement import copy_statement
 from msc.dialects.ms.properties import choice_property, required_int, required_ints
 from msc.dialects.ms.shapes import UNKNOWN, Shape, shape_text, tensor_type
@@ -19,7 +19,7 @@ from msc.poly.compute import Statement
 
 
 @irdl_op_definition
-class ResizeNearestOp(BasicOp):
+class ResizeNearestOp(BasicTensorOp):
     """The last axes of x in new sizes: place i takes the element floor(i * old / new); any element type.
 
     `size` has an entry for each axis that is resized.
@@ -30,7 +30,6 @@ class ResizeNearestOp(BasicOp):
     EXAMPLE: ClassVar[str] = "1x2x3x4xT {size = [6, 8]}"
     x = operand_def(TensorType)
     size = required_ints()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape, size = self.shape(0), self.ints("size")
@@ -69,7 +68,7 @@ def _resized(old: int, new: int, first: int) -> tuple[list[int], AffineExpr, Aff
     return [new], i, (i * old) // new
 
 
-class BlockOp(MsOp):
+class BlockOp(TensorOp):
     """Base: x `[n, c, h, w]`, blocks of `block_size` squared pixels; any element type; composite.
 
     In `mode` "DCR" the place in the block varies slower than the channel, in "CRD" faster.
@@ -78,7 +77,6 @@ class BlockOp(MsOp):
     x = operand_def(TensorType)
     block_size = required_int()
     mode = choice_property("DCR")
-    result = result_def(TensorType)
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("DCR", "CRD")}
 
     def checked_block(self) -> int:

@@ -8,9 +8,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.base import BasicTensorOp, TensorOp
 from msc.dialects.ms.elementwise import check_representable, constant, named_dtype, pointwise_statement
 from msc.dialects.ms.properties import dtype_property, int_property, real_property, required_int, required_ints
 from msc.dialects.ms.shapes import normal_axis, same_shape, shape_text, tensor_type
@@ -34,13 +34,12 @@ def _numbered(dim: AffineExpr, dtype: str) -> Scalar:
     return Index(dim) if dtype == "i64" else Cast(Index(dim), dtype)
 
 
-class GatheringOp(BasicOp):
+class GatheringOp(BasicTensorOp):
     """Base: x of any element type, indices of a signed integer type, and an axis of x that the indices count."""
 
     x = operand_def(TensorType)
     indices = operand_def(TensorType)
     axis = int_property(0)
-    result = result_def(TensorType)
 
     def checked_axis(self) -> int:
         """The axis counted from the front. Raises DtypeConflict, InvalidAttribute, ShapeConflict."""
@@ -107,7 +106,7 @@ class GatherElementsOp(GatheringOp):
 
 
 @irdl_op_definition
-class ScatterAddOp(MsOp):
+class ScatterAddOp(TensorOp):
     """x with the rows of `updates` added to its entries at `indices`, one after the other; of one element type.
 
     Indices of any shape, signed integers, negative ones from the end; updates `[indices..., entry of x...]`. Composite:
@@ -119,7 +118,6 @@ class ScatterAddOp(MsOp):
     x = operand_def(TensorType)
     indices = operand_def(TensorType)
     updates = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.expect_dtype(0, "a number")
@@ -141,7 +139,7 @@ class ScatterAddOp(MsOp):
 
 
 @irdl_op_definition
-class OneHotOp(BasicOp):
+class OneHotOp(BasicTensorOp):
     """Along a new axis of size `depth`, `on_value` at the index and `off_value` elsewhere; an index outside gives none.
 
     Indices of an integer type; the result has element type `dtype`, and the new axis at place `axis`.
@@ -156,7 +154,6 @@ class OneHotOp(BasicOp):
     on_value = real_property(1.0)
     off_value = real_property(0.0)
     target = dtype_property()
-    result = result_def(TensorType)
 
     def new_axis(self) -> int:
         """Where the new axis stands in the result."""
@@ -184,7 +181,7 @@ class OneHotOp(BasicOp):
 
 
 @irdl_op_definition
-class IotaOp(BasicOp):
+class IotaOp(BasicTensorOp):
     """A tensor of `shape` and element type `dtype` whose elements are their own place along `axis`: 0, 1, 2, ...
 
     MindSpore Range, ONNX Range.
@@ -195,7 +192,6 @@ class IotaOp(BasicOp):
     new_shape = required_ints("shape")
     axis = int_property(0)
     target = dtype_property()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape, dtype = self.ints("shape"), named_dtype(self.name, self.plain("dtype"))
@@ -212,12 +208,11 @@ class IotaOp(BasicOp):
         return (pointwise_statement(shape, index if dtype == "i64" else Cast(index, dtype)),)
 
 
-class TriangleOp(BasicOp):
+class TriangleOp(BasicTensorOp):
     """Base: a triangle of each matrix in the last two axes is kept, the rest is zero."""
 
     x = operand_def(TensorType)
     diagonal = int_property(0)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         if len(self.shape(0)) < 2:

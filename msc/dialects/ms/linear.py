@@ -8,10 +8,10 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
 from msc.dialects.ms.accumulation import AccumulatingOp
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import TensorOp
 from msc.dialects.ms.properties import flag_property
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, same_size, shape_text, tensor_type
 from msc.ir.errors import ShapeConflict
@@ -27,7 +27,6 @@ class MatrixProductOp(AccumulatingOp):
     b = operand_def(TensorType)
     transpose_a = flag_property(False)
     transpose_b = flag_property(False)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.expect_one_dtype("a number")
@@ -108,7 +107,7 @@ class BatchMatmulOp(MatrixProductOp):
 
 
 @irdl_op_definition
-class DenseOp(MsOp):
+class DenseOp(TensorOp):
     """A fully connected layer: x `[..., in]` times weight `[out, in]` transposed, plus bias `[out]` if given.
 
     All of one number type. Composite. MindSpore Dense, ONNX Gemm with transB=1.
@@ -119,7 +118,6 @@ class DenseOp(MsOp):
     x = operand_def(TensorType)
     weight = operand_def(TensorType)
     bias = opt_operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.expect_one_dtype("a number")

@@ -8,9 +8,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_op_definition, operand_def, var_operand_def, var_result_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicOp, BasicTensorOp
 from msc.dialects.ms.elementwise import operand_read, pointwise_statement
 from msc.dialects.ms.properties import int_property, ints_property, required_ints
 from msc.dialects.ms.shapes import (
@@ -44,7 +44,7 @@ def copy_statement(
 
 
 @irdl_op_definition
-class TransposeOp(BasicOp):
+class TransposeOp(BasicTensorOp):
     """Axes in another order: axis i of the result is axis `perm[i]` of x; an empty `perm` turns them round.
 
     MindSpore Transpose, ONNX Transpose.
@@ -54,7 +54,6 @@ class TransposeOp(BasicOp):
     EXAMPLE: ClassVar[str] = "2x3x4xT {perm = [0, 2, 1]}"
     x = operand_def(TensorType)
     perm = ints_property()
-    result = result_def(TensorType)
 
     def permutation(self) -> tuple[int, ...]:
         """The order of axes. Raises InvalidAttribute unless `perm` names each axis once."""
@@ -76,14 +75,13 @@ class TransposeOp(BasicOp):
 
 
 @irdl_op_definition
-class BroadcastToOp(BasicOp):
+class BroadcastToOp(BasicTensorOp):
     """x broadcast to `shape` as in NumPy; an entry of -1 keeps the size of x. MindSpore BroadcastTo, ONNX Expand."""
 
     name = "ms.broadcast_to"
     EXAMPLE: ClassVar[str] = "3x1xT {shape = [2, -1, 4]}"
     x = operand_def(TensorType)
     new_shape = required_ints("shape")
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         x, target = self.shape(0), self.ints("shape")
@@ -101,14 +99,13 @@ class BroadcastToOp(BasicOp):
 
 
 @irdl_op_definition
-class ConcatOp(BasicOp):
+class ConcatOp(BasicTensorOp):
     """One or more tensors joined along `axis`; their other axes and element types agree. MindSpore, ONNX Concat."""
 
     name = "ms.concat"
     EXAMPLE: ClassVar[str] = "2x3xT 2x1xT {axis = 1}"
     inputs = var_operand_def(TensorType)
     axis = int_property(0)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shapes = operand_shapes(self)
@@ -152,7 +149,7 @@ def _agreed(shapes: Sequence[Shape]) -> Shape:
 
 
 @irdl_op_definition
-class StackOp(BasicOp):
+class StackOp(BasicTensorOp):
     """One or more tensors of one type along a new axis, at place `axis` of the result.
 
     MindSpore Stack, ONNX SequenceConstruct and ConcatFromSequence with new_axis=1.
@@ -162,7 +159,6 @@ class StackOp(BasicOp):
     EXAMPLE: ClassVar[str] = "2x3xT 2x3xT {axis = 0}"
     inputs = var_operand_def(TensorType)
     axis = int_property(0)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shapes = operand_shapes(self)
@@ -223,7 +219,7 @@ class SplitOp(BasicOp):
 
 
 @irdl_op_definition
-class SliceOp(BasicOp):
+class SliceOp(BasicTensorOp):
     """Elements from `begin` up to but without `end`, every `strides`-th, in each axis: Python's `x[begin:end:stride]`.
 
     One entry an axis; no `strides` are all 1. Negative places count from the end, and what lies outside is cut off; so
@@ -236,7 +232,6 @@ class SliceOp(BasicOp):
     begin = required_ints()
     end = required_ints()
     strides = ints_property()
-    result = result_def(TensorType)
 
     def ranges(self) -> tuple[range | None, ...]:
         """The places taken of each axis; None where the size is not known. Raises InvalidAttribute."""
@@ -260,14 +255,13 @@ class SliceOp(BasicOp):
 
 
 @irdl_op_definition
-class TileOp(BasicOp):
+class TileOp(BasicTensorOp):
     """x repeated `multiples` times along each axis; more entries than axes add axes in front. MindSpore, ONNX Tile."""
 
     name = "ms.tile"
     EXAMPLE: ClassVar[str] = "2x4xT {multiples = [2, 3]}"
     x = operand_def(TensorType)
     multiples = required_ints()
-    result = result_def(TensorType)
 
     def padded_shape(self) -> Shape:
         """The shape of x with axes of size 1 in front, as many as `multiples` has. Raises InvalidAttribute."""
@@ -292,14 +286,13 @@ class TileOp(BasicOp):
 
 
 @irdl_op_definition
-class ReverseOp(BasicOp):
+class ReverseOp(BasicTensorOp):
     """Elements in opposite order along each axis of `axis`. MindSpore ReverseV2, ONNX Slice with stride -1."""
 
     name = "ms.reverse"
     EXAMPLE: ClassVar[str] = "2x3xT {axis = 1}"
     x = operand_def(TensorType)
     axis = required_ints()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         normal_axes(self.name, self.ints("axis"), len(self.shape(0)))

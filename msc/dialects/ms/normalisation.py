@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import MsOp, TensorOp
 from msc.dialects.ms.properties import int_property, ints_property, real_property, required_int
 from msc.dialects.ms.shapes import Shape, normal_axes, normal_axis, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 
 
-class NormalisationOp(MsOp):
+class NormalisationOp(TensorOp):
     """Base: the result has the type of x; `scales` says which shape the operands after x have."""
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
@@ -58,7 +58,6 @@ class BatchNormOp(NormalisationOp):
     mean = operand_def(TensorType)
     variance = operand_def(TensorType)
     epsilon = real_property(1e-5)
-    result = result_def(TensorType)
 
     def scales(self) -> Shape:
         return self.channels()
@@ -78,7 +77,6 @@ class LayerNormOp(NormalisationOp):
     beta = opt_operand_def(TensorType)
     begin_norm_axis = int_property(-1)
     epsilon = real_property(1e-7)
-    result = result_def(TensorType)
 
     def scales(self) -> Shape:
         return tail(self)
@@ -97,7 +95,6 @@ class RmsNormOp(NormalisationOp):
     gamma = operand_def(TensorType)
     begin_norm_axis = int_property(-1)
     epsilon = real_property(1e-6)
-    result = result_def(TensorType)
 
     def scales(self) -> Shape:
         return tail(self)
@@ -118,7 +115,6 @@ class GroupNormOp(NormalisationOp):
     beta = operand_def(TensorType)
     num_groups = required_int()
     epsilon = real_property(1e-5)
-    result = result_def(TensorType)
 
     def scales(self) -> Shape:
         (channels,), groups = self.channels(), self.int_("num_groups")
@@ -140,7 +136,6 @@ class InstanceNormOp(NormalisationOp):
     gamma = operand_def(TensorType)
     beta = operand_def(TensorType)
     epsilon = real_property(1e-5)
-    result = result_def(TensorType)
 
     def scales(self) -> Shape:
         if len(self.shape(0)) < 3:
@@ -159,7 +154,6 @@ class L2NormalizeOp(NormalisationOp):
     x = operand_def(TensorType)
     axis = ints_property(0)
     epsilon = real_property(1e-4)
-    result = result_def(TensorType)
 
     def scales(self) -> Shape:
         normal_axes(self.name, self.ints("axis"), len(self.shape(0)))

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import TensorOp
 from msc.dialects.ms.properties import flag_property, int_property
 from msc.dialects.ms.shapes import UNKNOWN, normal_axis, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute
@@ -19,7 +19,7 @@ ALL = -1
 
 
 @irdl_op_definition
-class ArgsortOp(MsOp):
+class ArgsortOp(TensorOp):
     """The places of the elements along `axis` in ascending order, as i64; from the largest on if `descending`.
 
     Of any element type; the first `count` places, all if it is -1. Equal elements keep their order; NaN counts as
@@ -32,7 +32,6 @@ class ArgsortOp(MsOp):
     axis = int_property(-1)
     count = int_property(ALL)
     descending = flag_property(False)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         self.expect_dtype(0, "any")

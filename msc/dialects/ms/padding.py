@@ -9,9 +9,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import check_representable, constant, pointwise_statement
 from msc.dialects.ms.movement import copy_statement
 from msc.dialects.ms.properties import choice_property, real_property, required_ints
@@ -24,7 +24,7 @@ Part = tuple[int, int, int, int]
 
 
 @irdl_op_definition
-class PadOp(BasicOp):
+class PadOp(BasicTensorOp):
     """Elements added around x; `pad` has the number before each axis, then the number after each.
 
     `mode`: "constant" (`value`, rounded to the element type), "edge" (the nearest element), "reflect" (mirrored, the
@@ -38,7 +38,6 @@ class PadOp(BasicOp):
     pad = required_ints()
     mode = choice_property("constant")
     value = real_property(0.0)
-    result = result_def(TensorType)
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("constant", "edge", "reflect", "wrap")}
 
     def amounts(self) -> tuple[tuple[int, int], ...]:
@@ -114,14 +113,13 @@ def _source(e: AffineExpr, factor: int, offset: int) -> AffineExpr | int:
 
 
 @irdl_op_definition
-class DilateOp(BasicOp):
+class DilateOp(BasicTensorOp):
     """`interior` zeros between neighbours along each axis. What transposed convolution expands to."""
 
     name = "ms.dilate"
     EXAMPLE: ClassVar[str] = "2x3xT {interior = [1, 0]}"
     x = operand_def(TensorType)
     interior = required_ints()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape, interior = self.shape(0), self.ints("interior")

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
 from msc.dialects.ms.accumulation import AccumulatingOp
-from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.base import BasicOp, TensorOp
 from msc.dialects.ms.properties import choice_property, flag_property, ints_property
 from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
 from msc.dialects.ms.windows import Spatial1d, Spatial2d, Spatial3d, WindowOp
@@ -30,7 +30,6 @@ class PoolingOp(WindowOp):
     x = operand_def(TensorType)
     pad_mode = choice_property("valid")
     ceil_mode = flag_property(False)
-    result = result_def(TensorType)
 
     def kernel(self) -> Sequence[int]:
         return self.ints("kernel_size")
@@ -111,14 +110,13 @@ class AvgPoolOp(PoolingOp):
     count_include_pad = flag_property(False)
 
 
-class GlobalPoolOp(MsOp):
+class GlobalPoolOp(TensorOp):
     """Base: all spatial axes of x `[n, c, spatial...]` become one element: `[n, c, 1...]`; composite."""
 
     EXAMPLE: ClassVar[str] = "1x2x4x4xT"
     DTYPES: ClassVar[str] = "a number"
 
     x = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape = self.shape(0)

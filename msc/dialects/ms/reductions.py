@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
 from msc.dialects.ms.accumulation import AccumulatingOp
-from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.base import BasicTensorOp, MsOp, TensorOp
 from msc.dialects.ms.properties import flag_property, int_property, ints_property
 from msc.dialects.ms.shapes import Shape, normal_axes, normal_axis, tensor_type
 from msc.ir.errors import ShapeConflict
@@ -34,7 +34,7 @@ def reduced_shape(op: MsOp, axes: Sequence[int]) -> Shape:
     return tuple(1 if i in axes else n for i, n in enumerate(op.shape(0)) if keep or i not in axes)
 
 
-class ReductionOp(BasicOp):
+class ReductionOp(BasicTensorOp):
     """Base of basic reductions: `COMBINE` is the combiner."""
 
     COMBINE: ClassVar[Combine]
@@ -44,7 +44,6 @@ class ReductionOp(BasicOp):
     x = operand_def(TensorType)
     axis = ints_property()
     keep_dims = flag_property(False)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.result_type_for(self.expect_dtype(0, self.DTYPES))
@@ -118,7 +117,7 @@ class ReduceAnyOp(ReductionOp):
 
 
 @irdl_op_definition
-class ReduceMeanOp(MsOp):
+class ReduceMeanOp(TensorOp):
     """Arithmetic mean over `axis`, of floats. Composite. MindSpore ReduceMean, ONNX ReduceMean."""
 
     name = "ms.reduce_mean"
@@ -126,13 +125,12 @@ class ReduceMeanOp(MsOp):
     x = operand_def(TensorType)
     axis = ints_property()
     keep_dims = flag_property(False)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         return (tensor_type(self.expect_dtype(0, "a float"), reduced_shape(self, reduced_axes(self))),)
 
 
-class ArgExtremeOp(MsOp):
+class ArgExtremeOp(TensorOp):
     """Base: where along `axis` the extreme stands, as i64: the first place or, with `select_last`, the last one."""
 
     EXAMPLE: ClassVar[str] = "2x4xT {axis = 1}"
@@ -141,7 +139,6 @@ class ArgExtremeOp(MsOp):
     axis = int_property(-1)
     keep_dims = flag_property(False)
     select_last = flag_property(False)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         self.expect_dtype(0, "a number")
@@ -166,7 +163,7 @@ class ArgminOp(ArgExtremeOp):
 
 
 @irdl_op_definition
-class CumsumOp(MsOp):
+class CumsumOp(TensorOp):
     """Sums of the elements up to each one along `axis`; without itself if `exclusive`; from the end if `reverse`.
 
     Any number type, same shape; composite, since its domain is a triangle. MindSpore CumSum, ONNX CumSum.
@@ -178,7 +175,6 @@ class CumsumOp(MsOp):
     axis = int_property(-1)
     exclusive = flag_property(False)
     reverse = flag_property(False)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         normal_axis(self.name, self.int_("axis"), len(self.shape(0)))

@@ -11,14 +11,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import TensorOp
 from msc.dialects.ms.shapes import Shape, same_shape, shape_text, tensor_type
 from msc.ir.errors import DtypeConflict, ShapeConflict
 
 
-class SliceAccessOp(MsOp):
+class SliceAccessOp(TensorOp):
     """Base: x of any element type and a first axis of at least one, and an index into that axis, a signed integer."""
 
     x = operand_def(TensorType)
@@ -40,7 +40,6 @@ class ExtractSliceOp(SliceAccessOp):
 
     name = "ms.extract_slice"
     EXAMPLE: ClassVar[str] = "3x4xT i64"
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         return (tensor_type(self.dtype(0), self.slice_shape()),)
@@ -55,7 +54,6 @@ class InsertSliceOp(SliceAccessOp):
     x = operand_def(TensorType)
     index = operand_def(TensorType)
     value = operand_def(TensorType)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         if not same_shape(self.shape(2), self.slice_shape()):

@@ -25,7 +25,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     opt_region_def,
     prop_def,
-    result_def,
     traits_def,
     var_operand_def,
 )
@@ -35,7 +34,7 @@ from xdsl.traits import ConstantLike, IsolatedFromAbove, IsTerminator, Pure, Sym
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from msc.dialects.ms.base import MsOp, compatible
+from msc.dialects.ms.base import TensorOp, compatible
 from msc.ir.errors import InvalidAttribute, InvalidStructure, ShapeConflict
 from msc.support.diagnostics import did_you_mean
 
@@ -44,12 +43,11 @@ INLINE_CONSTANT_BYTES = 4096
 
 
 @irdl_op_definition
-class ConstantOp(MsOp):
+class ConstantOp(TensorOp):
     """A small constant tensor in the text, at most 4 KB: `ms.constant dense<[1.0, 2.0]> : tensor<2xf32>`."""
 
     name = "ms.constant"
     value = prop_def(DenseIntOrFPElementsAttr[AnyDenseElement])
-    result = result_def(TensorType)
     traits = traits_def(Pure(), ConstantLike())
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
@@ -147,12 +145,11 @@ class ParameterOp(IRDLOperation):
 
 
 @irdl_op_definition
-class GetParameterOp(MsOp):
+class GetParameterOp(TensorOp):
     """The value of a parameter: `%w = ms.get_parameter @fc.weight : tensor<10x84xf32>`."""
 
     name = "ms.get_parameter"
     parameter = prop_def(SymbolRefAttr)
-    result = result_def(TensorType)
 
     def __init__(self, name: str, type_: TensorType[Attribute]):
         super().__init__(parameter=SymbolRefAttr(name), result_types=[type_])

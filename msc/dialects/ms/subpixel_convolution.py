@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def
 
 from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.properties import int_property, required_ints
@@ -35,7 +35,6 @@ class SubpixelConvOp(AccumulatingOp):
     weight = operand_def(TensorType)
     begin = required_ints()
     group = int_property(1)
-    result = result_def(TensorType)
 
     @property
     def axes(self) -> int:

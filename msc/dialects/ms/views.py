@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition
 
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.properties import int_property, ints_property, required_ints
@@ -21,9 +21,7 @@ class ReshapeOp(ViewOp):
 
     name = "ms.reshape"
     EXAMPLE: ClassVar[str] = "3x4xT {shape = [2, -1]}"
-    x = operand_def(TensorType)
     new_shape = required_ints("shape")
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         return (tensor_type(self.dtype(0), resolved_shape(self.name, self.shape(0), self.ints("shape"))),)
@@ -52,9 +50,7 @@ class FlattenOp(ViewOp):
 
     name = "ms.flatten"
     EXAMPLE: ClassVar[str] = "2x3x4xT"
-    x = operand_def(TensorType)
     axis = int_property(1)
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape, axis = self.shape(0), self.int_("axis")
@@ -73,9 +69,7 @@ class SqueezeOp(ViewOp):
 
     name = "ms.squeeze"
     EXAMPLE: ClassVar[str] = "1x3x1xT {axis = 0}"
-    x = operand_def(TensorType)
     axis = ints_property()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape = self.shape(0)
@@ -100,9 +94,7 @@ class ExpandDimsOp(ViewOp):
 
     name = "ms.expand_dims"
     EXAMPLE: ClassVar[str] = "3xT {axis = [0, -1]}"
-    x = operand_def(TensorType)
     axis = required_ints()
-    result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         shape, new = self.shape(0), self.ints("axis")

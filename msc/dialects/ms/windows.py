@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import TensorOp
 from msc.dialects.ms.properties import ints_property
 from msc.dialects.ms.shapes import UNKNOWN, Shape, known, shape_text
 from msc.ir.errors import InvalidAttribute, ShapeConflict
@@ -54,7 +54,7 @@ class Window:
         return total // 2, total - total // 2
 
 
-class WindowOp(MsOp):
+class WindowOp(TensorOp):
     """Base of convolution and pooling on tensors `[n, c, spatial...]`: the common properties, in `SPATIAL` axes.
 
     `pad_mode` is "valid" (none), "same" (output size is input size / stride, rounded up) or "pad": as `pad` says, which
