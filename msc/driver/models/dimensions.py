@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument
 from xdsl.rewriter import Rewriter
-from xdsl.utils.hints import isa
 
-from msc.dialects.open_sizes import DIMENSIONS, SIZES, sizes_attribute
+from msc.dialects.open_sizes import SIZES, named_dims, sizes_attribute
 from msc.interp.inputs import arguments, declared, note_sizes
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
@@ -70,10 +69,8 @@ def open_names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> 
     """The name of each dimension that is open, and "" for each that is not."""
     if not is_tensor(argument.type):
         return
-    given = attributes.get(DIMENSIONS)
-    names = [a.data if isinstance(a, StringAttr) else "" for a in given] if isa(given, ArrayAttr[Attribute]) else []
-    for position, size in enumerate(argument.type.get_shape()):
-        name = names[position] if position < len(names) else ""
+    shape = argument.type.get_shape()
+    for position, (size, name) in enumerate(zip(shape, named_dims(attributes, len(shape)), strict=True)):
         yield (name or f"{declared(argument, attributes).name}.{position}") if size == DYNAMIC_INDEX else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -101,20 +102,19 @@ class TileWriter:
             if buffer.dtype in ("f16", "f32"):
                 self._count(buffer.elements)
                 b.emit("vector_dup", (buffer, 0), scalar=0.0, repeat=1)
-        for pipe in (Pipe.V, Pipe.MTE3):
-            for k in range(2):
-                b.set_flag(pipe, Pipe.MTE2 if pipe is Pipe.V else Pipe.V, k)
-        if self.rows:
-            b.set_flag(Pipe.V, Pipe.MTE2, 2)
+        self._free_buffers(b.set_flag)
 
     def end(self) -> None:
         """All is taken back."""
-        b = self.b
+        self._free_buffers(self.b.wait_flag)
+
+    def _free_buffers(self, flag: Callable[[Pipe, Pipe, Expr], None]) -> None:
+        """Set the flags that say which buffers are free, or take them back."""
         for pipe in (Pipe.V, Pipe.MTE3):
             for k in range(2):
-                b.wait_flag(pipe, Pipe.MTE2 if pipe is Pipe.V else Pipe.V, k)
+                flag(pipe, Pipe.MTE2 if pipe is Pipe.V else Pipe.V, k)
         if self.rows:
-            b.wait_flag(Pipe.V, Pipe.MTE2, 2)
+            flag(Pipe.V, Pipe.MTE2, 2)
 
     def write(self, spot: Spot, first: Expr, stop: Expr, reading: TileReading, out: TileSource) -> None:
         """Rows `first` to `stop` of a tile."""

@@ -86,7 +86,7 @@ class TaskWriter(Task):
             buffer = outputs.get(array, value.buffer)
             if value.dtype != buffer.dtype:
                 self._convert(array, value, buffer)
-            self._store(array, buffer, outer, start)
+            self._copy(array, buffer, outer, start, to_ub=False)
 
     def _arrays(self, kind: str) -> list[int]:
         return [k for k, array in enumerate(self.model.arrays) if array.kind == kind]
@@ -183,32 +183,21 @@ class TaskWriter(Task):
         return lanes * size, pitch, capacity * size == pitch * 32 and isinstance(lanes, int)
 
     def _load(self, array: int, buffer: Buffer, outer: Mapping[int, Expr], start: Expr) -> None:
+        self._copy(array, buffer, outer, start, to_ub=True)
+
+    def _copy(self, array: int, buffer: Buffer, outer: Mapping[int, Expr], start: Expr, *, to_ub: bool) -> None:
+        """Move an array between global memory and its buffer in UB, row by row where the rows there have gaps."""
         length, pitch, tight = self._burst(array)
-        source = self.arguments[array]
+        argument, name = self.arguments[array], "copy_gm_to_ubuf_align" if to_ub else "copy_ubuf_to_gm_align"
 
         def move(ub: Expr, gm: Expr, rows: Expr) -> None:
+            ends = ((buffer, ub), (argument, gm)) if to_ub else ((argument, gm), (buffer, ub))
             if tight:
-                self.b.emit(
-                    "copy_gm_to_ubuf_align", (buffer, ub), (source, gm), bursts=1, length=_product(rows, length)
-                )
+                self.b.emit(name, *ends, bursts=1, length=_product(rows, length))
                 return
             gap = pitch - (_int(length) + 31) // 32 if isinstance(length, int) else 0
-            self.b.emit("copy_gm_to_ubuf_align", (buffer, ub), (source, gm), bursts=rows, length=length, dst_gap=gap)
-
-        self._moves(array, outer, start, move)
-
-    def _store(self, array: int, buffer: Buffer, outer: Mapping[int, Expr], start: Expr) -> None:
-        length, pitch, tight = self._burst(array)
-        target = self.arguments[array]
-
-        def move(ub: Expr, gm: Expr, rows: Expr) -> None:
-            if tight:
-                self.b.emit(
-                    "copy_ubuf_to_gm_align", (target, gm), (buffer, ub), bursts=1, length=_product(rows, length)
-                )
-                return
-            gap = pitch - (_int(length) + 31) // 32 if isinstance(length, int) else 0
-            self.b.emit("copy_ubuf_to_gm_align", (target, gm), (buffer, ub), bursts=rows, length=length, src_gap=gap)
+            src_gap, dst_gap = (0, gap) if to_ub else (gap, 0)
+            self.b.emit(name, *ends, bursts=rows, length=length, src_gap=src_gap, dst_gap=dst_gap)
 
         self._moves(array, outer, start, move)
 
