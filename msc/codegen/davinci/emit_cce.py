@@ -14,23 +14,7 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
-from msc.dialects.davinci import (
-    AllocOp,
-    BlockIdxOp,
-    BufferType,
-    CrossCoreSyncOp,
-    DavinciKernelOp,
-    FlagOp,
-    LoadIndexOp,
-    MaxOp,
-    MinOp,
-    PipeBarrierOp,
-    QueueOp,
-    SectionOp,
-    SetFlagOp,
-    SubBlockOp,
-    WaitFlagDevOp,
-)
+from msc.dialects import davinci
 from msc.dialects.loop import ApplyOp, ForOp
 from msc.targets.davinci_isa import C_TYPES, CONTROL, INSTRUCTIONS, Space
 
@@ -60,7 +44,7 @@ class CceProgram:
     operations: Mapping[int, Operation]
 
 
-def emit_cce(kernel: DavinciKernelOp) -> CceProgram:
+def emit_cce(kernel: davinci.DavinciKernelOp) -> CceProgram:
     """The C of a kernel: one function `kernel` over the addresses of its arguments."""
     writer = _Writer()
     writer.line(f"/* {kernel.sym_name.data}: {cores_text(kernel)}. */")
@@ -70,7 +54,7 @@ def emit_cce(kernel: DavinciKernelOp) -> CceProgram:
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
 
 
-def emit_cce_kernels(kernels: Sequence[DavinciKernelOp]) -> CceProgram:
+def emit_cce_kernels(kernels: Sequence[davinci.DavinciKernelOp]) -> CceProgram:
     """The C of several kernels: one exported function each, `kernel_0`, `kernel_1`, ..."""
     writer = _Writer()
     writer.line('#include "cce.h"')
@@ -81,14 +65,14 @@ def emit_cce_kernels(kernels: Sequence[DavinciKernelOp]) -> CceProgram:
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
 
 
-def emit_cce_function(kernel: DavinciKernelOp, name: str) -> str:
+def emit_cce_function(kernel: davinci.DavinciKernelOp, name: str) -> str:
     """A kernel as one function of a file that holds others, behind the inclusion of `cce.h`."""
     writer = _Writer(used={*_TAKEN, name})
     writer.function(kernel, f"static __aicore__ void {name}")
     return "\n".join(writer.lines) + "\n"
 
 
-def cores_text(kernel: DavinciKernelOp) -> str:
+def cores_text(kernel: davinci.DavinciKernelOp) -> str:
     """What a kernel runs on, for people."""
     return f"{kernel.blocks.value.data} blocks of {kernel.kind.data} cores of {kernel.target.data}"
 
@@ -106,7 +90,7 @@ class _Writer:
         if op is not None:
             self.operations[len(self.lines)] = op
 
-    def function(self, kernel: DavinciKernelOp, head: str) -> None:
+    def function(self, kernel: davinci.DavinciKernelOp, head: str) -> None:
         """A kernel's function over the addresses of its arguments."""
         self.line(f"{head}(void *const *arguments) {{")
         self.depth = 1
@@ -132,7 +116,7 @@ class _Writer:
 
     def pointer(self, value: SSAValue, address: str, op: Operation | None = None) -> None:
         type_ = value.type
-        assert isinstance(type_, BufferType)
+        assert isinstance(type_, davinci.BufferType)
         pointer = f"{_QUALIFIERS[type_.memory]} {C_TYPES[type_.dtype]} *"
         self.line(f"{pointer}{self.name(value)} = ({pointer}){address};", op)
 
@@ -149,36 +133,36 @@ class _Writer:
 
     def operation(self, op: Operation) -> None:
         match op:
-            case AllocOp():
+            case davinci.AllocOp():
                 self.pointer(op.buffer, f"{op.address.value.data}", op)
             case ForOp():
                 self.loop(op)
-            case SectionOp():
+            case davinci.SectionOp():
                 self.nested(f"if (dv_is_{op.kind.data}())", op.body.block, op)
             case ApplyOp():
                 self.index(op.result, self.expression(op.map.data.results[0], op.values), op)
-            case MinOp() | MaxOp():
-                word = "dv_min" if isinstance(op, MinOp) else "dv_max"
+            case davinci.MinOp() | davinci.MaxOp():
+                word = "dv_min" if isinstance(op, davinci.MinOp) else "dv_max"
                 self.index(op.result, self.extreme(word, op.map, op.values), op)
-            case BlockIdxOp():
+            case davinci.BlockIdxOp():
                 self.index(op.result, "get_block_idx()", op)
-            case SubBlockOp():
+            case davinci.SubBlockOp():
                 self.index(op.result, "get_subblockid()", op)
-            case LoadIndexOp():
+            case davinci.LoadIndexOp():
                 self.load_index(op)
-            case FlagOp():
-                word = "set_flag" if isinstance(op, SetFlagOp) else "wait_flag"
+            case davinci.FlagOp():
+                word = "set_flag" if isinstance(op, davinci.SetFlagOp) else "wait_flag"
                 source, target = op.pipes
                 event = self.expression(op.event.data.results[0], op.values)
                 self.line(f"{word}(PIPE_{source.name}, PIPE_{target.name}, {event});", op)
-            case PipeBarrierOp():
+            case davinci.PipeBarrierOp():
                 self.line(f"pipe_barrier(PIPE_{op.which.name});", op)
-            case CrossCoreSyncOp():
+            case davinci.CrossCoreSyncOp():
                 flag = f"{op.mode.value.data}, {op.flag.value.data}"
                 self.line(f"ffts_cross_core_sync(PIPE_{op.which.name}, {flag});", op)
-            case WaitFlagDevOp():
+            case davinci.WaitFlagDevOp():
                 self.line(f"wait_flag_dev({op.mode.value.data}, {op.flag.value.data});", op)
-            case QueueOp():
+            case davinci.QueueOp():
                 self.instruction(op)
             case _:
                 raise ValueError(f"{op.name} is no operation of a DaVinci kernel")
@@ -186,7 +170,7 @@ class _Writer:
     def index(self, result: SSAValue, text: str, op: Operation) -> None:
         self.line(f"int64_t {self.name(result)} = {text};", op)
 
-    def load_index(self, op: LoadIndexOp) -> None:
+    def load_index(self, op: davinci.LoadIndexOp) -> None:
         place = self.place(op.buffer, op.offset.data.results[0], op.values)
         self.index(op.result, f"load_index({place}, {op.below.value.data}, {op.words.value.data})", op)
 
@@ -208,7 +192,7 @@ class _Writer:
             first = f"{word}({first}, {other})"
         return first
 
-    def instruction(self, op: QueueOp) -> None:
+    def instruction(self, op: davinci.QueueOp) -> None:
         given: list[str] = []
         for buffer, expr in zip(op.buffers, op.offsets.data.results, strict=True):
             given.append(self.place(buffer, expr, op.values))

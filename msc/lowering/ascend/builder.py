@@ -11,22 +11,7 @@ from xdsl.dialects.builtin import AffineMapAttr, IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from msc.dialects.davinci import (
-    AllocOp,
-    BlockIdxOp,
-    BufferType,
-    CrossCoreSyncOp,
-    DavinciKernelOp,
-    LoadIndexOp,
-    MinOp,
-    PipeBarrierOp,
-    SectionOp,
-    SetFlagOp,
-    SubBlockOp,
-    WaitFlagDevOp,
-    WaitFlagOp,
-    queue_op,
-)
+from msc.dialects import davinci
 from msc.dialects.davinci.kernels import memory_of
 from msc.dialects.loop import ForOp
 from msc.support.diagnostics import Diagnostic, MscError
@@ -70,7 +55,7 @@ class KernelBuilder:
 
     def __init__(self, name: str, target: DavinciTarget, kind: str, blocks: int, arguments: Sequence[tuple[str, int]]):
         self.target = target
-        types = [BufferType.of(Space.gm, dtype, elements) for dtype, elements in arguments]
+        types = [davinci.BufferType.of(Space.gm, dtype, elements) for dtype, elements in arguments]
         self._body = Region(Block(arg_types=types))
         self._open = [self._body.block]
         self._values: list[SSAValue] = []
@@ -81,9 +66,9 @@ class KernelBuilder:
             for value, (dtype, elements) in zip(self._body.block.args, arguments, strict=True)
         ]
 
-    def finish(self) -> DavinciKernelOp:
+    def finish(self) -> davinci.DavinciKernelOp:
         """The kernel."""
-        return DavinciKernelOp(self._name, self._kind, self._blocks, self._body, self.target.name)
+        return davinci.DavinciKernelOp(self._name, self._kind, self._blocks, self._body, self.target.name)
 
     def name_arguments(self, *names: str) -> None:
         """The names that the text shows."""
@@ -94,18 +79,18 @@ class KernelBuilder:
         """A buffer behind those that the memory has. Raises MSC1021 when it does not fit."""
         least, size = memory_of(self.target, space)
         start = -(-self._taken.get(space, 0) // least) * least + padding
-        type_ = BufferType.of(space, dtype, elements)
+        type_ = davinci.BufferType.of(space, dtype, elements)
         if start + type_.bytes > size:
             message = f"the buffers in {space.name} need {start + type_.bytes} bytes; {self.target.name} has {size}"
             raise MscError(Diagnostic("MSC1021", message, help="use smaller tiles or fewer buffers"))
         self._taken[space] = start + type_.bytes
-        op = self._entry(AllocOp(start, type_))
+        op = self._entry(davinci.AllocOp(start, type_))
         op.buffer.name_hint = name or None
         return Buffer(op.buffer, dtype, elements)
 
     def alloc_at(self, space: Space, dtype: str, elements: int, address: int, name: str = "") -> Buffer:
         """A buffer in the place of others that are there already."""
-        op = self._entry(AllocOp(address, BufferType.of(space, dtype, elements)))
+        op = self._entry(davinci.AllocOp(address, davinci.BufferType.of(space, dtype, elements)))
         op.buffer.name_hint = name or None
         return Buffer(op.buffer, dtype, elements)
 
@@ -120,37 +105,37 @@ class KernelBuilder:
         used, mapped = self._compress([*offsets, *numbers.values()])
         places = [(buffer.value, e) for (buffer, _), e in zip(operands, mapped, strict=False)]
         named = dict(zip(numbers, mapped[len(offsets) :], strict=True))
-        self._append(queue_op(name, places, used, scalar, **named))
+        self._append(davinci.queue_op(name, places, used, scalar, **named))
 
     def set_flag(self, source: Pipe, target: Pipe, event: Expr) -> None:
         """`source` tells `target` that its work so far has ended."""
         used, [mapped] = self._compress([expression(event)])
-        self._append(SetFlagOp(source, target, AffineMap(len(used), 0, (mapped,)), used))
+        self._append(davinci.SetFlagOp(source, target, AffineMap(len(used), 0, (mapped,)), used))
 
     def wait_flag(self, source: Pipe, target: Pipe, event: Expr) -> None:
         """`target` waits for what `source` told."""
         used, [mapped] = self._compress([expression(event)])
-        self._append(WaitFlagOp(source, target, AffineMap(len(used), 0, (mapped,)), used))
+        self._append(davinci.WaitFlagOp(source, target, AffineMap(len(used), 0, (mapped,)), used))
 
     def barrier(self, pipe: Pipe) -> None:
         """A pipe waits for its own work."""
-        self._append(PipeBarrierOp(pipe))
+        self._append(davinci.PipeBarrierOp(pipe))
 
     def tell_cores(self, pipe: Pipe, flag: int) -> None:
         """The other cores of a block learn that the work of a pipe has ended."""
-        self._append(CrossCoreSyncOp(pipe, 2, flag))
+        self._append(davinci.CrossCoreSyncOp(pipe, 2, flag))
 
     def wait_for_cores(self, flag: int) -> None:
         """The scalar unit waits for what the other cores of a block told."""
-        self._append(WaitFlagDevOp(2, flag))
+        self._append(davinci.WaitFlagDevOp(2, flag))
 
     def block_index(self) -> AffineExpr:
         """Which block runs."""
-        return self._index(self._append(BlockIdxOp()).result, "block")
+        return self._index(self._append(davinci.BlockIdxOp()).result, "block")
 
     def sub_block(self) -> AffineExpr:
         """Which of a block's vector cores runs."""
-        return self._index(self._append(SubBlockOp()).result, "sub_block")
+        return self._index(self._append(davinci.SubBlockOp()).result, "sub_block")
 
     def minimum(self, *options: Expr, name: str = "n") -> Expr:
         """The least of some indices."""
@@ -158,13 +143,13 @@ class KernelBuilder:
         if all(isinstance(e, AffineConstantExpr) for e in exprs):
             return min(e.value for e in exprs if isinstance(e, AffineConstantExpr))
         used, mapped = self._compress(exprs)
-        op = self._append(MinOp(AffineMapAttr(AffineMap(len(used), 0, tuple(mapped))), used))
+        op = self._append(davinci.MinOp(AffineMapAttr(AffineMap(len(used), 0, tuple(mapped))), used))
         return self._index(op.result, name)
 
     def load_index(self, indices: Buffer, at: Expr, below: int, words: int = 1) -> AffineExpr:
         """An index that the scalar unit loads: negative ones count from the end, and all become 0 to `below` - 1."""
         used, [mapped] = self._compress([expression(at)])
-        op = self._append(LoadIndexOp(indices.value, AffineMap(len(used), 0, (mapped,)), below, used, words))
+        op = self._append(davinci.LoadIndexOp(indices.value, AffineMap(len(used), 0, (mapped,)), below, used, words))
         return self._index(op.result, "chosen")
 
     @contextmanager
@@ -180,7 +165,7 @@ class KernelBuilder:
     @contextmanager
     def section(self, kind: str) -> Generator[None]:
         """What only cube cores run, or only vector cores."""
-        op = self._append(SectionOp(kind))
+        op = self._append(davinci.SectionOp(kind))
         self._open.append(op.body.block)
         yield
         self._open.pop()
@@ -190,9 +175,9 @@ class KernelBuilder:
         self._values.append(value)
         return AffineExpr.dimension(len(self._values) - 1)
 
-    def _entry(self, op: AllocOp) -> AllocOp:
+    def _entry(self, op: davinci.AllocOp) -> davinci.AllocOp:
         """At the start of the kernel: a buffer is there from then on."""
-        first = next((o for o in self._body.block.ops if not isinstance(o, AllocOp)), None)
+        first = next((o for o in self._body.block.ops if not isinstance(o, davinci.AllocOp)), None)
         if first is None:
             self._body.block.add_op(op)
         else:

@@ -18,17 +18,7 @@ from xdsl.ir.affine import (
 )
 from xdsl.passes import ModulePass
 
-from msc.dialects.davinci import (
-    AllocOp,
-    BufferType,
-    DavinciKernelOp,
-    FlagOp,
-    PipeBarrierOp,
-    QueueOp,
-    SectionOp,
-    SetFlagOp,
-    WaitFlagOp,
-)
+from msc.dialects import davinci
 from msc.dialects.loop import ForOp
 from msc.lowering.ascend.sync_plan import Dependence, PipeAccess, Step, dependences, protected, reduced
 from msc.support.diagnostics import Diagnostic, MscError
@@ -57,18 +47,18 @@ class InsertSync(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, DavinciKernelOp):
+            if isinstance(kernel, davinci.DavinciKernelOp):
                 synchronise(kernel)
 
 
-def synchronise(kernel: DavinciKernelOp) -> None:
+def synchronise(kernel: davinci.DavinciKernelOp) -> None:
     """Put flags and barriers into a kernel that has none. Raises MSC1023."""
     if not _has_order(kernel):
         _Kernel(kernel).order()
 
 
-def _has_order(kernel: DavinciKernelOp) -> bool:
-    return any(isinstance(op, FlagOp | PipeBarrierOp) for op in kernel.walk())
+def _has_order(kernel: davinci.DavinciKernelOp) -> bool:
+    return any(isinstance(op, davinci.FlagOp | davinci.PipeBarrierOp) for op in kernel.walk())
 
 
 @dataclass(frozen=True)
@@ -95,7 +85,7 @@ class _Settled:
 
 @dataclass
 class _Kernel:
-    kernel: DavinciKernelOp
+    kernel: davinci.DavinciKernelOp
     events: dict[tuple[Pipe, Pipe], int] = field(default_factory=dict[tuple[Pipe, Pipe], int])
 
     def order(self) -> None:
@@ -104,7 +94,7 @@ class _Kernel:
 
     def _block(self, block: Block, loop: ForOp | None) -> _Settled:
         """Order a block; what holds behind it."""
-        items = [op for op in block.ops if isinstance(op, QueueOp | ForOp | SectionOp)]
+        items = [op for op in block.ops if isinstance(op, davinci.QueueOp | ForOp | davinci.SectionOp)]
         settled = [self._inside(item) for item in items]
         steps = [self._touched(item) for item in items]
         wanted = {d for d in dependences(steps, loop is not None) if not settled[d.first].holds(d)}
@@ -124,16 +114,16 @@ class _Kernel:
     def _inside(self, item: Operation) -> _Settled:
         if isinstance(item, ForOp):
             return self._block(item.body.block, item)
-        return self._block(item.body.block, None) if isinstance(item, SectionOp) else _Settled()
+        return self._block(item.body.block, None) if isinstance(item, davinci.SectionOp) else _Settled()
 
     def _touched(self, item: Operation) -> Step:
         accesses: set[PipeAccess] = set()
         for op in item.walk():
-            if isinstance(op, QueueOp):
+            if isinstance(op, davinci.QueueOp):
                 accesses |= set(self._accesses(op))
         return frozenset(accesses)
 
-    def _accesses(self, op: QueueOp) -> Iterator[PipeAccess]:
+    def _accesses(self, op: davinci.QueueOp) -> Iterator[PipeAccess]:
         row = op.instruction
         for k, buffer in enumerate(op.buffers):
             if row.spaces[k] is Space.cc and _hands_over_units(op):
@@ -146,14 +136,14 @@ class _Kernel:
 
     def _places(self, buffer: SSAValue) -> list[SSAValue]:
         """The buffers that share bytes with one, itself included."""
-        if isinstance(buffer, BlockArgument) or not isinstance(buffer.owner, AllocOp):
+        if isinstance(buffer, BlockArgument) or not isinstance(buffer.owner, davinci.AllocOp):
             return [buffer]
         own = buffer.owner
         start, end = own.address.value.data, own.address.value.data + own.type.bytes
         return [
             other.buffer
             for other in self.kernel.walk()
-            if isinstance(other, AllocOp)
+            if isinstance(other, davinci.AllocOp)
             and other.type.memory is own.type.memory
             and other.address.value.data < end
             and start < other.address.value.data + other.type.bytes
@@ -163,14 +153,14 @@ class _Kernel:
         count = turn.count if turn is not None else 1
         first = self._events(d, count, items[d.last])
         event, values = _event(turn, first)
-        _after(items[d.first], SetFlagOp(d.source, d.target, event, values))
-        _before(items[d.last], WaitFlagOp(d.source, d.target, event, values))
+        _after(items[d.first], davinci.SetFlagOp(d.source, d.target, event, values))
+        _before(items[d.last], davinci.WaitFlagOp(d.source, d.target, event, values))
         if d.backward:
             assert loop is not None
             outermost = _outermost(loop)
             for k in range(count):
-                _before(outermost, SetFlagOp(d.source, d.target, first + k))
-                _after(outermost, WaitFlagOp(d.source, d.target, first + k))
+                _before(outermost, davinci.SetFlagOp(d.source, d.target, first + k))
+                _after(outermost, davinci.WaitFlagOp(d.source, d.target, first + k))
 
     def _events(self, d: Dependence, count: int, at: Operation) -> int:
         """The first of `count` ids of a pair of pipes that no other flag has. Raises MSC1023 when there are none."""
@@ -195,10 +185,10 @@ class _Kernel:
                 for item in items:
                     reads, writes = self._own(item, pipe)
                     if written & reads:
-                        if not (isinstance(item.prev_op, PipeBarrierOp) and item.prev_op.which is pipe):
-                            _before(item, PipeBarrierOp(pipe))
+                        if not (isinstance(item.prev_op, davinci.PipeBarrierOp) and item.prev_op.which is pipe):
+                            _before(item, davinci.PipeBarrierOp(pipe))
                         written = set()
-                    elif turn and isinstance(item.prev_op, PipeBarrierOp):
+                    elif turn and isinstance(item.prev_op, davinci.PipeBarrierOp):
                         written = set()
                     written |= writes
 
@@ -206,7 +196,7 @@ class _Kernel:
         reads: set[SSAValue] = set()
         writes: set[SSAValue] = set()
         for op in item.walk():
-            if isinstance(op, QueueOp) and op.instruction.pipe is pipe:
+            if isinstance(op, davinci.QueueOp) and op.instruction.pipe is pipe:
                 for k, buffer in enumerate(op.buffers):
                     if k > 0 or op.instruction.reads_first:
                         reads |= set(self._places(buffer))
@@ -216,7 +206,7 @@ class _Kernel:
 
     def _changes_in_place(self, items: Sequence[Operation], loop: ForOp) -> bool:
         """Whether a loop is one instruction on a row, which reads what it writes: another row in each iteration."""
-        if len(items) != 1 or not isinstance(op := items[0], QueueOp):
+        if len(items) != 1 or not isinstance(op := items[0], davinci.QueueOp):
             return False
         count = _mask_count_at(loop)
         names = [p.name for p in op.numbers]
@@ -225,7 +215,7 @@ class _Kernel:
         place, offsets = [*op.values].index(loop.variable), op.offsets.data.results
         ends = [offsets[0].eval([k if d == place else 0 for d in range(len(op.values))], []) for k in (0, 1, 2)]
         buffer = op.buffers[0].type
-        assert isinstance(buffer, BufferType)
+        assert isinstance(buffer, davinci.BufferType)
         if ends[2] - ends[1] != ends[1] - ends[0] or (ends[1] - ends[0]) * loop.step.value.data < count:
             return False
         numbers = dict(zip(names, op.parameters.data.results, strict=True))
@@ -242,7 +232,7 @@ class _Kernel:
 
 def _accumulates_aside(items: Sequence[Operation], loop: ForOp) -> bool:
     """Whether a loop is one instruction that accumulates in 256 bytes, in others in each iteration."""
-    if len(items) != 1 or not isinstance(op := items[0], QueueOp) or len(op.buffers) != 3:
+    if len(items) != 1 or not isinstance(op := items[0], davinci.QueueOp) or len(op.buffers) != 3:
         return False
     names = [p.name for p in op.numbers]
     if "dst_repeat_stride" not in names:
@@ -259,7 +249,7 @@ def _accumulates_aside(items: Sequence[Operation], loop: ForOp) -> bool:
     place = [*op.values].index(loop.variable)
     at = [offsets[0].eval([k if d == place else 0 for d in range(len(op.values))], []) for k in (0, 1, 2)]
     buffer = op.buffers[0].type
-    assert isinstance(buffer, BufferType)
+    assert isinstance(buffer, davinci.BufferType)
     size = buffer.bytes // buffer.elements.data
     return at[2] - at[1] == at[1] - at[0] and (at[1] - at[0]) * size * loop.step.value.data >= _REPEAT_BYTES
 
@@ -268,7 +258,7 @@ def _mask_count_at(loop: ForOp) -> int | None:
     """How many elements the mask before a loop counts; None where that is not a number, or no count."""
     before = loop.prev_op
     while before is not None:
-        inside = [op for op in before.walk() if isinstance(op, QueueOp) and op.instruction.name in _MASKS]
+        inside = [op for op in before.walk() if isinstance(op, davinci.QueueOp) and op.instruction.name in _MASKS]
         if inside and before is not inside[0]:
             return None
         if inside:
@@ -294,7 +284,7 @@ def _after(item: Operation, op: Operation) -> None:
     item.parent.insert_ops_after([op], item)
 
 
-def _hands_over_units(op: QueueOp) -> bool:
+def _hands_over_units(op: davinci.QueueOp) -> bool:
     """Whether Mmad and Fixpipe hand L0C over by their unit flags."""
     names = [p.name for p in op.numbers]
     if "unit_flag" not in names:
@@ -319,7 +309,7 @@ def _turn_of(items: Sequence[Operation], loop: ForOp) -> _Turn | None:
     """
     found: set[_Turn | None] = set()
     for item in items:
-        inside = [op for op in item.walk() if isinstance(op, QueueOp)]
+        inside = [op for op in item.walk() if isinstance(op, davinci.QueueOp)]
         if len({op.instruction.pipe for op in inside}) != 1:
             return None
         for op in inside:
@@ -329,11 +319,11 @@ def _turn_of(items: Sequence[Operation], loop: ForOp) -> _Turn | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _moves_with(op: QueueOp, offset: AffineExpr, loop: ForOp) -> bool:
+def _moves_with(op: davinci.QueueOp, offset: AffineExpr, loop: ForOp) -> bool:
     return any(isinstance(e, AffineDimExpr) and op.values[e.position] is loop.variable for e in offset.dfs())
 
 
-def _turn_in(op: QueueOp, offset: AffineExpr, loop: ForOp) -> _Turn | None:
+def _turn_in(op: davinci.QueueOp, offset: AffineExpr, loop: ForOp) -> _Turn | None:
     """`(index mod n) * stride`, where the index is the loop's variable by its step; another place of it may follow."""
     match offset:
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, first, more) if not _moves_with(op, more, loop):
