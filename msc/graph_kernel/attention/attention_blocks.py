@@ -17,10 +17,10 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.arrays import numpy_dtype
-from msc.dialects.element_types import BYTES, dtype_name, element_type
+from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MulOp, SubOp
 from msc.dialects.ms.comparison import GreaterOp
-from msc.dialects.ms.elementwise import CastOp, SelectOp
+from msc.dialects.ms.elementwise import SelectOp
 from msc.dialects.ms.linear import MatmulOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
 from msc.dialects.ms.reductions import ReduceMaxOp, ReduceSumOp
@@ -68,13 +68,13 @@ def start(emit: Emitter, queries: int, size: int, dtype: str) -> Carried:
 def step(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], before: Carried) -> Carried:
     """One more block of keys and values; `given` are the operands for it, transposed but for keys, values, queries."""
     scores = emit(MatmulOp, given[found.scores, 1], given[found.scores, 0], transpose_b=True)
-    scores = converted(emit, _chain(emit, found.before, given, scores), emit.dtype(before.total))
+    scores = emit.cast(_chain(emit, found.before, given, scores), emit.dtype(before.total))
     largest = emit(MaximumOp, before.largest, emit(ReduceMaxOp, scores, axis=[0], keep_dims=True))
     shrunk = emit(ExpOp, emit(SubOp, before.largest, largest))
     powers = emit(ExpOp, emit(SubOp, scores, largest))
     total = emit(AddOp, emit(MulOp, before.total, shrunk), emit(ReduceSumOp, powers, axis=[0], keep_dims=True))
     weights = _chain(emit, found.weighing, given, powers)
-    values = converted(emit, given[found.product, 1], emit.dtype(weights))
+    values = emit.cast(given[found.product, 1], emit.dtype(weights))
     products = emit(MatmulOp, values, weights, transpose_a=True)
     return Carried(largest, total, emit(AddOp, emit(MulOp, before.values, shrunk), products))
 
@@ -86,7 +86,7 @@ def finish(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], sums:
     """
     normal = emit(MulOp, sums.values, emit(ReciprocalOp, sums.total))
     normal = emit(SelectOp, emit(GreaterOp, sums.total, 0.0), normal, 0.0) if found.guard else normal
-    normal = converted(emit, normal, found.product.dtype(0))
+    normal = emit.cast(normal, found.product.dtype(0))
     return emit(TransposeOp, _chain(emit, found.after, given, normal), perm=[1, 0])
 
 
@@ -112,9 +112,4 @@ def _read(emit: Emitter, use: Use, given: Mapping[Use, SSAValue], value: SSAValu
     if use not in given:
         return value
     dtype = dtype_name(tensor_type(op.operands[number]).element_type)
-    return given[use] if dtype is None else converted(emit, given[use], dtype)
-
-
-def converted(emit: Emitter, value: SSAValue, dtype: str) -> SSAValue:
-    """A value in an element type."""
-    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))
+    return given[use] if dtype is None else emit.cast(given[use], dtype)

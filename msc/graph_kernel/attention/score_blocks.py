@@ -23,7 +23,7 @@ from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.dialects.ms.slices import InsertSliceOp
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import empty, index, loop_over
-from msc.graph_kernel.attention.attention_blocks import accumulator, converted
+from msc.graph_kernel.attention.attention_blocks import accumulator
 from msc.graph_kernel.attention.attention_operands import AxisBlocks, slices, stored, turned
 from msc.graph_kernel.attention.score_work import ScoreWork
 
@@ -53,7 +53,7 @@ class ScoreBlocks:
         rank = len(self._emit.shape(value))
         if self._work.place(end) == 1:
             value = self._emit(TransposeOp, value, perm=[*range(rank - 2), rank - 1, rank - 2])
-        return converted(self._emit, value, end.result_dtype())
+        return self._emit.cast(value, end.result_dtype())
 
     def _operand(self, use: _Use, part: AxisBlocks) -> SSAValue:
         """An operand as `[batch..., blocks of queries, matrix]`; axes in which it does not vary are 1.
@@ -157,14 +157,14 @@ class ScoreBlocks:
         if isinstance(op, MatrixProductOp):
             return given[use]
         value = given[use] if self._is_turned_before(use) else _columns(emit, given[use])
-        return converted(emit, value, op.dtype(number))
+        return emit.cast(value, op.dtype(number))
 
     def _ended(self, emit: Emitter, end: MatrixProductOp, given: _Given, made: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product of the scores of a block with the other operand, one key or query a row."""
         place = self._work.place(end)
         scores, other = made[end.operands[place]], given[end, 1 - place]
         value = emit(MatmulOp, scores, other, transpose_a=not self._work.sums_over_queries(end))
-        return converted(emit, value, self._dtype(end))
+        return emit.cast(value, self._dtype(end))
 
     def _matrix(self, end: MatrixProductOp) -> tuple[int, int]:
         rows, width = end.result_shape()[-2:]

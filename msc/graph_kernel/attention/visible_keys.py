@@ -31,7 +31,7 @@ from msc.dialects.ms.unary import LogicalNotOp
 from msc.graph.emitter import Emitter
 from msc.graph.value_bounds import Bounds, ValueBounds
 from msc.graph_kernel.attention.attention import Attention
-from msc.graph_kernel.attention.attention_blocks import accumulator, converted
+from msc.graph_kernel.attention.attention_blocks import accumulator
 from msc.graph_kernel.attention.attention_operands import AxisBlocks
 from msc.ir.typed import tensor_type
 
@@ -82,7 +82,7 @@ class VisibleKeys:
     def _hidden(self) -> SSAValue:
         """Which keys are hidden from which queries, `[queries, keys]`, in all batches and heads."""
         emit, score = self._emit, self._score()
-        low, high = (self._matrix(converted(emit, v, accumulator(emit.dtype(v)))) for v in (score.low, score.high))
+        low, high = (self._matrix(emit.cast(v, accumulator(emit.dtype(v)))) for v in (score.low, score.high))
         best = emit(ReduceMaxOp, low, axis=[-1], keep_dims=True)
         hidden = emit(LogicalOrOp, emit(EqualOp, high, -inf), emit(LessOp, emit(AddOp, high, UNDERFLOW), best))
         return self._of_all(ReduceAllOp, hidden)

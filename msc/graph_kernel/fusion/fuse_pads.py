@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.utils.hints import isa
 
 from msc.analysis.kernels import kernels_in
 from msc.analysis.layout_views import INPUT_VIEWS
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp
-from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph_kernel.kernel_results import only_pad
+from msc.graph_kernel.kernel_results import add_reason, only_pad
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
@@ -109,10 +107,7 @@ def _fuse(producer: KernelOp, kernel: KernelOp, pad: PadOp) -> None:
     terminator.operands[0] = pad.results[0]
     padded = Rewriter.replace_value_with_new_type(producer.outputs[0], pad.results[0].type)
     kernel.outputs[0].replace_all_uses_with(padded)
-    reason = "fused ms.pad: the result is written inside its border"
-    known = producer.attributes.get(GK_REASONS)
-    before = list(known) if isa(known, ArrayAttr[StringAttr]) else []
-    producer.attributes[GK_REASONS] = ArrayAttr([*before, StringAttr(reason)])
+    add_reason(producer, "fused ms.pad: the result is written inside its border")
     block = kernel.parent
     assert block is not None
     block.erase_op(kernel)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -17,6 +17,7 @@ from msc.analysis.kernel_signature import kernel_signatures
 from msc.analysis.properties import BUFFERS
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.contracts import Contract
+from msc.ir.control_flow import integer_constant
 from msc.ir.donation import STATE
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
@@ -94,7 +95,7 @@ class _Run:
                     pass
 
     def _view(self, op: memref.ViewOp) -> None:
-        offset = _constant(op.byte_shift)
+        offset = integer_constant(op.byte_shift)
         if offset is None:
             raise self._error(op, "a view's offset is not a constant")
         place = _Place(op.source, offset, byte_size(op.result))
@@ -184,13 +185,6 @@ def _roles(function: func.FuncOp) -> list[str]:
     given = [attributes.data.get(MS_ROLE) for attributes in function.arg_attrs or ()]
     roles = [role.data if isinstance(role, StringAttr) else "input" for role in given]
     return roles or ["input"] * len(function.body.block.args)
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def _name(buffer: SSAValue) -> str:

@@ -16,6 +16,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.ir.typed import memref_type
+from msc.lowering.cpu.vectorize.vector_reductions import combiner_of
 from msc.lowering.cpu.vectorize.vector_tails import Tail
 from msc.lowering.cpu.vectorize.vector_types import bits_of, lanes_of
 from msc.poly.affine import linear_form, simplified
@@ -57,7 +58,7 @@ class VectorBody:
         self._location: Operation | None = None
         self.operations: list[Operation] = []
         self.partial: dict[Operation, SSAValue] = {}
-        skipped = {op for store in updates for op in (store, _combiner(store), _previous(store, updates))}
+        skipped = {op for store in updates for op in (store, combiner_of(store), _previous(store, updates))}
         for op in loop.body.block.ops:
             if op in updates:
                 self.partial[op] = self._broadcast(self._value(updates[op]))
@@ -214,15 +215,9 @@ def _predicate(op: Operation) -> IntegerAttr | None:
     return IntegerAttr(op.predicate.value.data, i64) if isinstance(op, arith.CmpfOp | arith.CmpiOp) else None
 
 
-def _combiner(store: Operation) -> Operation:
-    owner = store.operands[0].owner
-    assert isinstance(owner, Operation)
-    return owner
-
-
 def _previous(store: Operation, updates: Mapping[Operation, SSAValue]) -> Operation:
     """The load of what the update adds to: the operand of the combiner that is not the summand."""
-    combiner = _combiner(store)
+    combiner = combiner_of(store)
     previous = next(v for v in combiner.operands if v is not updates[store])
     assert isinstance(previous.owner, Operation)
     return previous.owner

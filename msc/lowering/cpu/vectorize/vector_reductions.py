@@ -50,10 +50,10 @@ class LaneSums:
         allocations: list[Operation] = []
         operations: list[Operation] = []
         for store in self.updates:
-            element = _combiner(store).results[0].type
+            element = combiner_of(store).results[0].type
             allocation = memref.AllocaOp.get(element, shape=[chains * lanes])
             allocation.memref.name_hint = "lanes"
-            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), lanes_of(element, lanes)))
+            neutral = arith.ConstantOp(splat(_neutral(combiner_of(store)), lanes_of(element, lanes)))
             operations += [allocation, neutral]
             for chain in range(chains):
                 operations.append(StoreOp(neutral.result, allocation.memref, AffineMap.constant_map(chain * lanes), ()))
@@ -73,7 +73,7 @@ class LaneSums:
         indices = () if chain is None else (chain,)
         for (store, value), allocation in zip(partial.items(), allocations, strict=True):
             before = LoadOp(allocation.results[0], map_, indices, value.type)
-            combined = type(_combiner(store)).create(operands=[before.result, value], result_types=[value.type])
+            combined = type(combiner_of(store)).create(operands=[before.result, value], result_types=[value.type])
             after = StoreOp(combined.results[0], allocation.results[0], map_, indices)
             operations += [before, combined, after]
         return operations
@@ -85,12 +85,12 @@ class LaneSums:
         operations: list[Operation] = []
         chosen: dict[Operation, SSAValue] = {}
         for store, value in partial.items():
-            element = _combiner(store).results[0].type
+            element = combiner_of(store).results[0].type
             numbers = lanes_of(IntegerType(bits_of(element)), lanes)
             first = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(numbers, range(lanes)))
             limit = arith.ConstantOp(splat(count, numbers))
             mask = LanesOp("arith.cmpi", [first.result, limit.result], lanes_of(i1, lanes), IntegerAttr(2, i64))
-            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), lanes_of(element, lanes)))
+            neutral = arith.ConstantOp(splat(_neutral(combiner_of(store)), lanes_of(element, lanes)))
             kept = LanesOp("arith.select", [mask.result, value, neutral.result], value.type)
             operations += [first, limit, mask, neutral, kept]
             chosen[store] = kept.result
@@ -101,12 +101,12 @@ class LaneSums:
         operations: list[Operation] = []
         values: dict[Operation, SSAValue] = {}
         for store, allocation in zip(self.updates, allocations, strict=True):
-            type_ = lanes_of(_combiner(store).results[0].type, lanes)
+            type_ = lanes_of(combiner_of(store).results[0].type, lanes)
             loads = [LoadOp(allocation.results[0], AffineMap.constant_map(c * lanes), (), type_) for c in range(chains)]
             operations += loads
             total = loads[0].result
             for load in loads[1:]:
-                combined = type(_combiner(store)).create(operands=[total, load.result], result_types=[type_])
+                combined = type(combiner_of(store)).create(operands=[total, load.result], result_types=[type_])
                 operations.append(combined)
                 total = combined.results[0]
             values[store] = total
@@ -119,12 +119,12 @@ class LaneSums:
             assert isinstance(store, StoreOp)
             type_ = value.type
             if isinstance(type_, VectorType):
-                kind = _COMBINERS[type(_combiner(store))][1]
+                kind = _COMBINERS[type(combiner_of(store))][1]
                 reduction = _reduction(value, cast(VectorType[Attribute], type_), kind)
                 operations.append(reduction)
                 value = reduction.results[0]
             before = LoadOp(store.target, store.map, store.indices, value.type)
-            combined = type(_combiner(store)).create(operands=[before.result, value], result_types=[value.type])
+            combined = type(combiner_of(store)).create(operands=[before.result, value], result_types=[value.type])
             after = StoreOp(combined.results[0], store.target, store.map, store.indices)
             operations += [before, combined, after]
         return operations
@@ -158,7 +158,8 @@ def _same_place(load: LoadOp, store: StoreOp) -> bool:
     return load.source is store.target and load.map == store.map and list(load.indices) == list(store.indices)
 
 
-def _combiner(store: Operation) -> Operation:
+def combiner_of(store: Operation) -> Operation:
+    """The operation whose result a store of a reduction writes."""
     owner = store.operands[0].owner
     assert isinstance(owner, Operation)
     return owner
