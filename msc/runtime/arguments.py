@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.runtime.program import TensorSpec
 from msc.support.argument_values import CONVERSION_ERRORS
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
-
-Array: TypeAlias = NDArray[Any]
 
 _DTYPES = {
     "f16": "float16", "f32": "float32", "f64": "float64", "i1": "bool",

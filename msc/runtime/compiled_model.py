@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,11 @@ from msc.runtime.stored_order import StoredOrders, lies_so, not_in_place, own_ar
 from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
 from msc.support.argument_values import boolean, file_path, sequence
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.failures import diagnosed
 from msc.support.outputs import OutputGuard
 from msc.support.wording import counted
-
-Array: TypeAlias = NDArray[Any]
 
 _OTHER_FORMS = frozenset({".mir", ".onnx", ".c", ".h", ".o", ".a", ".exe", ".bundle", ".safetensors"})
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 
 def narrow_dtype(name: str) -> np.dtype[Any]:

@@ -7,16 +7,13 @@ where at most the first dimension is open, that is an array like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.program import Signature, TensorSpec
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError
-
-Array: TypeAlias = NDArray[Any]
 
 
 def sizes_of(signature: Signature, arrays: Sequence[Array]) -> tuple[int, ...]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.program import Signature, TensorSpec
 from msc.support.argument_values import described
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
-
-Array: TypeAlias = NDArray[Any]
 
 
 def check_outputs(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.runtime.program import ALIGNMENT
-
-Array: TypeAlias = NDArray[Any]
+from msc.support.arrays import Array
 
 _addressof = ctypes.addressof
 _from_buffer = cast(Callable[[Array], ctypes.c_char], ctypes.c_char.from_buffer)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msc.runtime.arguments import Checker, convertible, numpy_dtype
 from msc.runtime.program import TensorSpec
+from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic
-
-Array: TypeAlias = NDArray[Any]
 
 
 class StoredOrders:
