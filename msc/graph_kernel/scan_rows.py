@@ -13,12 +13,8 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
-from msc.dialects.element_types import BYTES, NARROW_FLOATS, element_type
-from msc.dialects.ms.arithmetic import AddOp
-from msc.dialects.ms.elementwise import CastOp
-from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
-from msc.dialects.ms.reductions import CumsumOp
-from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
+from msc.dialects import ms
+from msc.dialects.element_types import BYTES, NARROW_FLOATS
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import empty, index, loop_over, put_in_place, stacked
@@ -45,7 +41,7 @@ class ScanRows(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op):
             return
-        for found in [o for o in op.walk() if isinstance(o, CumsumOp)]:
+        for found in [o for o in op.walk() if isinstance(o, ms.CumsumOp)]:
             emit = Emitter(found)
             shape, axis = emit.shape(found.x), found.int_("axis") % len(found.shape(0))
             lanes = target_of(found).machine.lanes(BYTES[emit.dtype(found.x)])
@@ -58,8 +54,8 @@ class ScanRows(ModulePass):
 def _scanned_in_front(x: SSAValue, axis: int, emit: Emitter) -> SSAValue:
     """With the axis as the first one."""
     perm = [axis, *(a for a in range(len(emit.shape(x))) if a != axis)]
-    y = _scanned(emit(TransposeOp, x, perm=perm), 0, emit)
-    return emit(TransposeOp, y, perm=[perm.index(a) for a in range(len(perm))])
+    y = _scanned(emit(ms.TransposeOp, x, perm=perm), 0, emit)
+    return emit(ms.TransposeOp, y, perm=[perm.index(a) for a in range(len(perm))])
 
 
 def _scanned(x: SSAValue, axis: int, emit: Emitter) -> SSAValue:
@@ -67,31 +63,31 @@ def _scanned(x: SSAValue, axis: int, emit: Emitter) -> SSAValue:
     shape, dtype = emit.shape(x), emit.dtype(x)
     before, size, row = prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
     wide = "f32" if dtype in NARROW_FLOATS else dtype
-    x = x if wide == dtype else emit(CastOp, x, dtype=element_type(wide))
-    zero = emit(BroadcastToOp, emit.scalar(0, wide), shape=[row])
+    x = emit.cast(x, wide)
+    zero = emit(ms.BroadcastToOp, emit.scalar(0, wide), shape=[row])
     if before == 1:
         y = _rows(emit.reshape(x, (size, row)), zero, emit)
     else:
         blocks = emit.reshape(x, (before, size, row))
 
         def block(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
-            rows = _rows(inner(ExtractSliceOp, blocks, number), zero, inner)
-            return [inner(InsertSliceOp, carried[0], number, rows)]
+            rows = _rows(inner(ms.ExtractSliceOp, blocks, number), zero, inner)
+            return [inner(ms.InsertSliceOp, carried[0], number, rows)]
 
         y = stacked(emit, (before, size, row), wide, block)
     y = emit.reshape(y, shape)
-    return y if wide == dtype else emit(CastOp, y, dtype=element_type(dtype))
+    return emit.cast(y, dtype)
 
 
 def _rows(x: SSAValue, zero: SSAValue, emit: Emitter) -> SSAValue:
     """The sums of the rows up to each one, without itself if the operation says so."""
-    assert isinstance(emit.op, CumsumOp)
+    assert isinstance(emit.op, ms.CumsumOp)
     exclusive, shape = emit.op.flag("exclusive"), emit.shape(x)
     start = [empty(emit, shape, emit.dtype(x)), zero]
 
     def step(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
         sums, so_far = carried
-        through = inner(AddOp, so_far, inner(ExtractSliceOp, x, number))
-        return [inner(InsertSliceOp, sums, number, so_far if exclusive else through), through]
+        through = inner(ms.AddOp, so_far, inner(ms.ExtractSliceOp, x, number))
+        return [inner(ms.InsertSliceOp, sums, number, so_far if exclusive else through), through]
 
     return loop_over(emit, (index(emit, 0), index(emit, shape[0])), start, step)[0]

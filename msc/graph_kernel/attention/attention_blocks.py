@@ -16,16 +16,10 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from msc.dialects import ms
 from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import BYTES, dtype_name
-from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MulOp, SubOp
-from msc.dialects.ms.comparison import GreaterOp
-from msc.dialects.ms.elementwise import SelectOp
-from msc.dialects.ms.linear import MatmulOp
-from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
-from msc.dialects.ms.reductions import ReduceMaxOp, ReduceSumOp
 from msc.dialects.ms.shapes import shape_of
-from msc.dialects.ms.unary import ExpOp, ReciprocalOp
 from msc.graph.emitter import Emitter
 from msc.graph_kernel.attention.attention import Attention
 from msc.ir.typed import tensor_type
@@ -59,24 +53,24 @@ def start(emit: Emitter, queries: int, size: int, dtype: str) -> Carried:
     one, many = [1, queries], [size, queries]
     scalars = (emit.scalar(least, dtype), emit.scalar(0, dtype))
     return Carried(
-        emit(BroadcastToOp, scalars[0], shape=one),
-        emit(BroadcastToOp, scalars[1], shape=one),
-        emit(BroadcastToOp, scalars[1], shape=many),
+        emit(ms.BroadcastToOp, scalars[0], shape=one),
+        emit(ms.BroadcastToOp, scalars[1], shape=one),
+        emit(ms.BroadcastToOp, scalars[1], shape=many),
     )
 
 
 def step(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], before: Carried) -> Carried:
     """One more block of keys and values; `given` are the operands for it, transposed but for keys, values, queries."""
-    scores = emit(MatmulOp, given[found.scores, 1], given[found.scores, 0], transpose_b=True)
+    scores = emit(ms.MatmulOp, given[found.scores, 1], given[found.scores, 0], transpose_b=True)
     scores = emit.cast(_chain(emit, found.before, given, scores), emit.dtype(before.total))
-    largest = emit(MaximumOp, before.largest, emit(ReduceMaxOp, scores, axis=[0], keep_dims=True))
-    shrunk = emit(ExpOp, emit(SubOp, before.largest, largest))
-    powers = emit(ExpOp, emit(SubOp, scores, largest))
-    total = emit(AddOp, emit(MulOp, before.total, shrunk), emit(ReduceSumOp, powers, axis=[0], keep_dims=True))
+    largest = emit(ms.MaximumOp, before.largest, emit(ms.ReduceMaxOp, scores, axis=[0], keep_dims=True))
+    shrunk = emit(ms.ExpOp, emit(ms.SubOp, before.largest, largest))
+    powers = emit(ms.ExpOp, emit(ms.SubOp, scores, largest))
+    total = emit(ms.AddOp, emit(ms.MulOp, before.total, shrunk), emit(ms.ReduceSumOp, powers, axis=[0], keep_dims=True))
     weights = _chain(emit, found.weighing, given, powers)
     values = emit.cast(given[found.product, 1], emit.dtype(weights))
-    products = emit(MatmulOp, values, weights, transpose_a=True)
-    return Carried(largest, total, emit(AddOp, emit(MulOp, before.values, shrunk), products))
+    products = emit(ms.MatmulOp, values, weights, transpose_a=True)
+    return Carried(largest, total, emit(ms.AddOp, emit(ms.MulOp, before.values, shrunk), products))
 
 
 def finish(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], sums: Carried) -> SSAValue:
@@ -84,10 +78,10 @@ def finish(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], sums:
 
     Under a guard those are zeros: no other query has a sum of powers that is not positive.
     """
-    normal = emit(MulOp, sums.values, emit(ReciprocalOp, sums.total))
-    normal = emit(SelectOp, emit(GreaterOp, sums.total, 0.0), normal, 0.0) if found.guard else normal
+    normal = emit(ms.MulOp, sums.values, emit(ms.ReciprocalOp, sums.total))
+    normal = emit(ms.SelectOp, emit(ms.GreaterOp, sums.total, 0.0), normal, 0.0) if found.guard else normal
     normal = emit.cast(normal, found.product.dtype(0))
-    return emit(TransposeOp, _chain(emit, found.after, given, normal), perm=[1, 0])
+    return emit(ms.TransposeOp, _chain(emit, found.after, given, normal), perm=[1, 0])
 
 
 def _chain(emit: Emitter, ops: Sequence[Operation], given: Mapping[Use, SSAValue], value: SSAValue) -> SSAValue:

@@ -11,14 +11,10 @@ from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.analysis.target import target_of
+from msc.dialects import ms
 from msc.dialects.element_types import BYTES
-from msc.dialects.ms.arithmetic import MulOp
-from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.linear import MatrixProductOp
-from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.shapes import shape_of
-from msc.dialects.ms.slices import ExtractSliceOp
-from msc.dialects.ms.views import ReshapeOp
 from msc.graph.emitter import Emitter
 from msc.graph_kernel.attention.attention import Attention
 from msc.graph_kernel.attention.attention_blocks import Use
@@ -44,7 +40,7 @@ class AxisBlocks:
             return value
         begin, end = [0] * len(shape), list(shape)
         begin[axis], end[axis] = self.start, self.end
-        return emit(SliceOp, value, begin=begin, end=end)
+        return emit(ms.SliceOp, value, begin=begin, end=end)
 
     def split(self, places: int) -> tuple[int, int]:
         """An axis of this part as blocks and places in one; of an axis of one place, that."""
@@ -83,13 +79,13 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: AxisBlocks, keys: A
         return emit.reshape(value, (*batch, rows.count, 1, rows.size, width))
     blocks = emit.reshape(value, (*batch, rows.count, rows.size, keys.count, keys.size))
     n = len(batch)
-    return emit(TransposeOp, blocks, perm=[*range(n), n, n + 2, n + 3, n + 1])
+    return emit(ms.TransposeOp, blocks, perm=[*range(n), n, n + 2, n + 3, n + 1])
 
 
 def stored(op: Operation, number: int) -> SSAValue:
     """What is kept of an operand until a block reads it: of one that a cast made wider, what the cast reads."""
     value = op.operands[number]
-    if isinstance(op, MatrixProductOp) or not isinstance(cast := value.owner, CastOp):
+    if isinstance(op, MatrixProductOp) or not isinstance(cast := value.owner, ms.CastOp):
         return value
     return cast.operands[0] if BYTES[cast.dtype(0)] < BYTES[cast.result_dtype()] else value
 
@@ -105,15 +101,15 @@ def turned(emit: Emitter, value: SSAValue) -> SSAValue:
     rank = len(emit.shape(value))
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     match value.owner:
-        case TransposeOp() as op if op.ints("perm") == tuple(swapped):
+        case ms.TransposeOp() as op if op.ints("perm") == tuple(swapped):
             return op.operands[0]
-        case MulOp() as op if emit.shape(op.operands[0]) == emit.shape(value) and set(op.shape(1)) <= {1}:
-            return emit(MulOp, turned(emit, op.operands[0]), op.operands[1])
-        case ReshapeOp() as op if op.shape(0)[-2:] == emit.shape(value)[-2:]:
+        case ms.MulOp() as op if emit.shape(op.operands[0]) == emit.shape(value) and set(op.shape(1)) <= {1}:
+            return emit(ms.MulOp, turned(emit, op.operands[0]), op.operands[1])
+        case ms.ReshapeOp() as op if op.shape(0)[-2:] == emit.shape(value)[-2:]:
             columns = turned(emit, op.operands[0])
             return emit.reshape(columns, (*emit.shape(value)[:-2], *emit.shape(columns)[-2:]))
         case _:
-            return emit(TransposeOp, value, perm=swapped)
+            return emit(ms.TransposeOp, value, perm=swapped)
 
 
 def is_turned_late(found: Attention, use: Use) -> bool:
@@ -140,4 +136,4 @@ def slices(emit: Emitter, given: Mapping[_Key, SSAValue], number: SSAValue | Non
 def slice_of(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
     """What an iteration reads of a value with an axis for its loop: the slice of its number, or the only one."""
     count, *shape = emit.shape(value)
-    return emit(ExtractSliceOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
+    return emit(ms.ExtractSliceOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)

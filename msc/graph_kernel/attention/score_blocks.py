@@ -13,14 +13,11 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
-from msc.dialects.ms.activations import SoftmaxOp
-from msc.dialects.ms.arithmetic import AddOp
+from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.linear import MatmulOp, MatrixProductOp
-from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, TransposeOp
+from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.reductions import ReductionOp
 from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
-from msc.dialects.ms.slices import InsertSliceOp
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import empty, index, loop_over
 from msc.graph_kernel.attention.attention_blocks import accumulator
@@ -52,7 +49,7 @@ class ScoreBlocks:
         """A result as the readers of an end have it: blocks give one query or key a row, in f32 where they add up."""
         rank = len(self._emit.shape(value))
         if self._work.place(end) == 1:
-            value = self._emit(TransposeOp, value, perm=[*range(rank - 2), rank - 1, rank - 2])
+            value = self._emit(ms.TransposeOp, value, perm=[*range(rank - 2), rank - 1, rank - 2])
         return self._emit.cast(value, end.result_dtype())
 
     def _operand(self, use: _Use, part: AxisBlocks) -> SSAValue:
@@ -90,7 +87,7 @@ class ScoreBlocks:
 
         def collect(body: Emitter, number: SSAValue, stacks: Sequence[SSAValue]) -> Sequence[SSAValue]:
             found = self._of_batch(body, inner, [slices(body, part, number) for part in given])
-            return [body(InsertSliceOp, stack, number, v) for stack, v in zip(stacks, found, strict=True)]
+            return [body(ms.InsertSliceOp, stack, number, v) for stack, v in zip(stacks, found, strict=True)]
 
         stacks = [empty(emit, (count, *inner, *self._matrix(end)), self._dtype(end)) for end in self._work.ends]
         return list(loop_over(emit, (index(emit, 0), index(emit, count)), stacks, collect))
@@ -115,14 +112,14 @@ class ScoreBlocks:
         ends = self._work.ends
         if part.count == 1:
             found = self._of_block(emit, slices(emit, given))
-            return [emit(AddOp, sums[end], v) if end in sums else v for end, v in zip(ends, found, strict=True)]
+            return [emit(ms.AddOp, sums[end], v) if end in sums else v for end, v in zip(ends, found, strict=True)]
 
         def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             found = self._of_block(body, slices(body, given, number))
             return [
-                body(AddOp, before, value)
+                body(ms.AddOp, before, value)
                 if self._work.sums_over_queries(end)
-                else body(InsertSliceOp, before, number, value)
+                else body(ms.InsertSliceOp, before, number, value)
                 for end, before, value in zip(ends, carried, found, strict=True)
             ]
 
@@ -138,7 +135,7 @@ class ScoreBlocks:
         """What an end carries before the first block: sums of nothing, or places for the results of each block."""
         rows, width = self._matrix(end)
         if self._work.sums_over_queries(end):
-            return emit(BroadcastToOp, emit.scalar(0, self._dtype(end)), shape=[rows, width])
+            return emit(ms.BroadcastToOp, emit.scalar(0, self._dtype(end)), shape=[rows, width])
         return empty(emit, (part.count, part.size, width), self._dtype(end))
 
     def _of_block(self, emit: Emitter, given: _Given) -> list[SSAValue]:
@@ -163,7 +160,7 @@ class ScoreBlocks:
         """The product of the scores of a block with the other operand, one key or query a row."""
         place = self._work.place(end)
         scores, other = made[end.operands[place]], given[end, 1 - place]
-        value = emit(MatmulOp, scores, other, transpose_a=not self._work.sums_over_queries(end))
+        value = emit(ms.MatmulOp, scores, other, transpose_a=not self._work.sums_over_queries(end))
         return emit.cast(value, self._dtype(end))
 
     def _matrix(self, end: MatrixProductOp) -> tuple[int, int]:
@@ -181,9 +178,9 @@ def _applied(emit: Emitter, op: MsOp, operands: Sequence[SSAValue]) -> SSAValue:
     match op:
         case MatrixProductOp():
             queries, keys = operands
-            return emit(MatmulOp, keys, queries, transpose_b=True)
-        case SoftmaxOp():
-            return emit(SoftmaxOp, operands[0], axis=0)
+            return emit(ms.MatmulOp, keys, queries, transpose_b=True)
+        case ms.SoftmaxOp():
+            return emit(ms.SoftmaxOp, operands[0], axis=0)
         case ReductionOp():
             return emit(type(op), operands[0], axis=[0], keep_dims=True)
         case _:
@@ -199,8 +196,8 @@ def _columns(emit: Emitter, value: SSAValue) -> SSAValue:
     if 1 in (rows, columns):
         return emit.reshape(value, (*batch, columns, rows))
     rank = len(batch)
-    return emit(TransposeOp, value, perm=[*range(rank), rank + 1, rank])
+    return emit(ms.TransposeOp, value, perm=[*range(rank), rank + 1, rank])
 
 
 def _joined(emit: Emitter, rows: Sequence[SSAValue]) -> SSAValue:
-    return rows[0] if len(rows) == 1 else emit(ConcatOp, *rows, axis=0)
+    return rows[0] if len(rows) == 1 else emit(ms.ConcatOp, *rows, axis=0)

@@ -18,16 +18,10 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Operation, SSAValue
 
+from msc.dialects import ms
 from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import element_type
-from msc.dialects.ms.arithmetic import AddOp, MinimumOp, SubOp
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.comparison import EqualOp, GreaterEqualOp, LessOp, LogicalAndOp, LogicalOrOp, NotEqualOp
-from msc.dialects.ms.elementwise import SelectOp
-from msc.dialects.ms.indexing import IotaOp
-from msc.dialects.ms.movement import BroadcastToOp, ConcatOp
-from msc.dialects.ms.reductions import ReduceAllOp, ReduceAnyOp, ReduceMaxOp, ReduceMinOp
-from msc.dialects.ms.unary import LogicalNotOp
 from msc.graph.emitter import Emitter
 from msc.graph.value_bounds import Bounds, ValueBounds
 from msc.graph_kernel.attention.attention import Attention
@@ -58,18 +52,18 @@ class VisibleKeys:
         """For each block of queries the columns `START`, `PLAIN` and `END`; None if nothing is known of any mask."""
         if not self._masks or keys.count == 1:
             return None
-        emit, number = self._emit, self._emit(IotaOp, shape=[1, keys.count], axis=1, dtype=element_type("i64"))
-        hidden = self._of_blocks(ReduceAllOp, self._hidden, rows, keys)
-        masked = self._of_blocks(ReduceAnyOp, self._masked, rows, keys)
+        emit, number = self._emit, self._emit(ms.IotaOp, shape=[1, keys.count], axis=1, dtype=element_type("i64"))
+        hidden = self._of_blocks(ms.ReduceAllOp, self._hidden, rows, keys)
+        masked = self._of_blocks(ms.ReduceAnyOp, self._masked, rows, keys)
 
         def extremum(operation: type[MsOp], value: SSAValue) -> SSAValue:
             return emit(operation, value, axis=[1], keep_dims=True)
 
-        end = extremum(ReduceMaxOp, emit(SelectOp, hidden, 0, emit(AddOp, number, 1)))
-        start = extremum(ReduceMinOp, emit(SelectOp, hidden, end, number))
-        is_first = emit(LogicalAndOp, masked, emit(GreaterEqualOp, number, start))
-        plain = extremum(ReduceMinOp, emit(SelectOp, is_first, emit(MinimumOp, number, end), end))
-        return emit(ConcatOp, start, plain, end, axis=1)
+        end = extremum(ms.ReduceMaxOp, emit(ms.SelectOp, hidden, 0, emit(ms.AddOp, number, 1)))
+        start = extremum(ms.ReduceMinOp, emit(ms.SelectOp, hidden, end, number))
+        is_first = emit(ms.LogicalAndOp, masked, emit(ms.GreaterEqualOp, number, start))
+        plain = extremum(ms.ReduceMinOp, emit(ms.SelectOp, is_first, emit(ms.MinimumOp, number, end), end))
+        return emit(ms.ConcatOp, start, plain, end, axis=1)
 
     def _of_blocks(self, reduction: type[MsOp], value: SSAValue, rows: AxisBlocks, keys: AxisBlocks) -> SSAValue:
         """What holds of all or any pairs of blocks, `[blocks of queries, blocks of keys]`."""
@@ -83,17 +77,19 @@ class VisibleKeys:
         """Which keys are hidden from which queries, `[queries, keys]`, in all batches and heads."""
         emit, score = self._emit, self._score()
         low, high = (self._matrix(emit.cast(v, accumulator(emit.dtype(v)))) for v in (score.low, score.high))
-        best = emit(ReduceMaxOp, low, axis=[-1], keep_dims=True)
-        hidden = emit(LogicalOrOp, emit(EqualOp, high, -inf), emit(LessOp, emit(AddOp, high, UNDERFLOW), best))
-        return self._of_all(ReduceAllOp, hidden)
+        best = emit(ms.ReduceMaxOp, low, axis=[-1], keep_dims=True)
+        hidden = emit(
+            ms.LogicalOrOp, emit(ms.EqualOp, high, -inf), emit(ms.LessOp, emit(ms.AddOp, high, UNDERFLOW), best)
+        )
+        return self._of_all(ms.ReduceAllOp, hidden)
 
     @cached_property
     def _masked(self) -> SSAValue:
         """Which scores some mask may change, `[queries, keys]`."""
         effects = [effect for op in self._masks if (effect := self._effect(op)) is not None]
-        found, *others = (self._of_all(ReduceAnyOp, self._matrix(effect)) for effect in effects)
+        found, *others = (self._of_all(ms.ReduceAnyOp, self._matrix(effect)) for effect in effects)
         for other in others:
-            found = self._emit(LogicalOrOp, found, other)
+            found = self._emit(ms.LogicalOrOp, found, other)
         return found
 
     def _matrix(self, value: SSAValue) -> SSAValue:
@@ -105,7 +101,7 @@ class VisibleKeys:
         """What holds in all or any batches and heads."""
         batch = list(range(len(self._emit.shape(value)) - 2))
         value = self._emit(reduction, value, axis=batch) if batch else value
-        return self._emit(BroadcastToOp, value, shape=list(self._found.shape[-2:]))
+        return self._emit(ms.BroadcastToOp, value, shape=list(self._found.shape[-2:]))
 
     def _score(self) -> Bounds:
         """Bounds of scores under masks, on the premise that no score is so large that the sum of four overflows."""
@@ -121,17 +117,17 @@ class VisibleKeys:
     def _effect(self, op: Operation) -> SSAValue | None:
         """Where an operation may change a score; None if it is no mask, or nothing is known of it."""
         spine = next(i for i, v in enumerate(op.operands) if v in self._inside)
-        mask = op.operands[0 if isinstance(op, SelectOp) else 1 - spine] if len(op.operands) > 1 else None
+        mask = op.operands[0 if isinstance(op, ms.SelectOp) else 1 - spine] if len(op.operands) > 1 else None
         if mask is None or mask in self._inside or tensor_type(mask).element_count() == 1:
             return None
         bounds, emit = self._bounds.of(mask), self._emit
         if not emit.shape(bounds.low) and not emit.shape(bounds.high):
             return None
         match op:
-            case AddOp() | SubOp() if isinstance(op, AddOp) or spine == 0:
-                return emit(LogicalOrOp, emit(NotEqualOp, bounds.low, 0.0), emit(NotEqualOp, bounds.high, 0.0))
-            case SelectOp():
-                return bounds.high if spine == 2 else emit(LogicalNotOp, bounds.low)
+            case ms.AddOp() | ms.SubOp() if isinstance(op, ms.AddOp) or spine == 0:
+                return emit(ms.LogicalOrOp, emit(ms.NotEqualOp, bounds.low, 0.0), emit(ms.NotEqualOp, bounds.high, 0.0))
+            case ms.SelectOp():
+                return bounds.high if spine == 2 else emit(ms.LogicalNotOp, bounds.low)
             case _:
                 return None
 

@@ -12,22 +12,18 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.patterns import Pattern, pattern_of
+from msc.dialects import ms
 from msc.dialects.gk import COMPUTE_AT, KernelOp, KernelYieldOp
 from msc.dialects.gk.attributes import GK_REASONS
-from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
-from msc.dialects.ms.movement import TransposeOp
-from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import to_attribute
-from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import Emitter
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.winograd.tile_axes import COLUMN, ROW, TileAxes
 from msc.graph_kernel.winograd.transforms import TAPS, Matrix, filtering_matrices
 from msc.ir.typed import static_shape
 
-TiledConvolution: TypeAlias = Conv2dOp | Conv3dOp
+TiledConvolution: TypeAlias = ms.Conv2dOp | ms.Conv3dOp
 """Convolutions of images, and of volumes of them."""
 
 Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -102,7 +98,7 @@ class TiledKernels:
         if _is_zero_padding(x):
             return _widened(x, more)
         amounts = [*(0 for _ in more), *more]
-        return self._emit("winograd_pad", [x], lambda emit, v: [emit(PadOp, v[0], pad=amounts)])[0]
+        return self._emit("winograd_pad", [x], lambda emit, v: [emit(ms.PadOp, v[0], pad=amounts)])[0]
 
     def _tiles(self, emit: Emitter, image: SSAValue, size: int, matrix: Matrix) -> SSAValue:
         """Windows of `size` of an image `[n, c, h, w]` or a volume, transformed; the axes are `image` of the tiles."""
@@ -111,7 +107,7 @@ class TiledKernels:
     def _transformed(self, emit: Emitter, tiles: SSAValue, matrix: Matrix) -> SSAValue:
         """An image in tiles with each row, then each column of a tile transformed."""
         for axis in (ROW, COLUMN):
-            tiles = emit(TransformAxisOp, tiles, axis=self._axes.image.index(axis), matrix=entries(matrix))
+            tiles = emit(ms.TransformAxisOp, tiles, axis=self._axes.image.index(axis), matrix=entries(matrix))
         return tiles
 
     def _copied(self, known: dict[SSAValue, SSAValue], emit: Emitter) -> list[SSAValue]:
@@ -135,7 +131,7 @@ class TiledKernels:
 
 
 def _is_free_of_axes(op: MsOp) -> bool:
-    if isinstance(op, ConstantOp):
+    if isinstance(op, ms.ConstantOp):
         return prod(static_shape(op.result)) == 1
     named = {"shape", "axis", "begin"} & set(op.properties)
     return pattern_of(op).pattern in (Pattern.ELEMENTWISE, Pattern.BROADCAST) and not named
@@ -144,7 +140,7 @@ def _is_free_of_axes(op: MsOp) -> bool:
 def places_first(emit: Emitter, tiles: SSAValue) -> SSAValue:
     """`[blocks..., tile, place in tile, c]` with a matrix for each place in a tile; and back."""
     rank = len(static_shape(tiles))
-    return emit(TransposeOp, tiles, perm=[*range(rank - 3), rank - 2, rank - 3, rank - 1])
+    return emit(ms.TransposeOp, tiles, perm=[*range(rank - 3), rank - 2, rank - 3, rank - 1])
 
 
 def entries(matrix: Matrix) -> list[float]:
@@ -165,7 +161,7 @@ def _widened(x: SSAValue, more: Sequence[int]) -> SSAValue:
     kernel = x.owner
     assert isinstance(kernel, KernelOp)
     pad = kernel.body.block.first_op
-    assert isinstance(pad, PadOp)
+    assert isinstance(pad, ms.PadOp)
     amounts = list(pad.ints("pad"))
     for k, count in enumerate(more):
         amounts[k - len(more)] += count
