@@ -55,7 +55,7 @@ class TileChoice:
     def _fastest(self, tiles: Sequence[RegisterTile], most: float) -> tuple[Reasoned, float] | None:
         """The first schedule of those with some tiles that takes the fewest cycles, fewer than `most`, and these."""
         made = [option for tile in tiles if (option := self.made(tile, most)) is not None]
-        found = self.cost.fastest([tree for tree, _ in made], most)
+        found = self.cost.fastest([tree for tree, _ in made], most) if made else None
         return None if found is None else (made[found[0]], found[1])
 
     def faster(self, tree: Tree) -> tuple[Tree, float, list[str]] | None:

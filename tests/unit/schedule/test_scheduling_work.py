@@ -15,7 +15,7 @@ from msc.cost.prediction import KernelCost
 from msc.cost.traffic import Moved, Nest, Traffic
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.poly import collapsing, outer_band
+from msc.poly import collapsing, dependences, outer_band
 from msc.poly.schedule_tree import to_isl
 from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule import schedule_kernels
@@ -54,6 +54,7 @@ def scheduled(model: Path, counts: Counter[str]) -> Counter[str]:
     """What scheduling a model takes."""
     counts.clear()
     collapsing._collapsed_alike.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    dependences._of_accesses.cache_clear()  # pyright: ignore[reportPrivateUsage]
     compile_model(str(model), OPTIONS, "loop")
     return Counter(counts)
 
@@ -108,8 +109,6 @@ def test_traffic_is_predicted_where_instructions_leave_room(
     def checked(
         cost: KernelCost, trees: Sequence[Tree], most: float = inf, margins: Sequence[float] | None = None
     ) -> tuple[int, float] | None:
-        every = [cost.prediction(tree, 1).cycles for tree in trees]
-        counting = [(margins or [1.0] * len(trees))[k] * cycles for k, cycles in enumerate(every)]
         traffic = Traffic.of
 
         def counted(self: Traffic, nests: Sequence[Nest], *given: Any, **named: Any) -> tuple[Moved, ...]:
@@ -120,6 +119,8 @@ def test_traffic_is_predicted_where_instructions_leave_room(
             inside.setattr(Traffic, "of", counted)
             found = fastest(cost, trees, most, margins)
         predicted.update({False: len(trees)})
+        every = [cost.prediction(tree, 1).cycles for tree in trees]
+        counting = [(margins or [1.0] * len(trees))[k] * cycles for k, cycles in enumerate(every)]
         least = min(range(len(trees)), key=lambda k: counting[k])
         assert found == ((least, every[least]) if counting[least] < most else None)
         return found
