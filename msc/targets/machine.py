@@ -108,8 +108,8 @@ class Ports:
 class Latency:
     """Latencies of instructions, in cycles."""
 
-    multiply_add: float = figure("of a multiply-add", least=1)
-    add: float = figure("of an addition, or of a maximum", least=1)
+    multiply_add: float = figure("of a multiply-add", least=1, most=1000)
+    add: float = figure("of an addition, or of a maximum", least=1, most=1000)
     reduce_lanes: float = figure("of the sum of the lanes of a vector", least=0)
 
 

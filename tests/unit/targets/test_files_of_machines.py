@@ -102,6 +102,7 @@ def test_a_file_puts_a_level_in_front_of_memory(tmp_path: Path) -> None:
         ('base = "generic"\n[vectors]\nregisters = 7', 3, 1, "registers is 7; it is 8 or more", ""),
         ('base = "generic"\n[vectors]\nunit = 7', 3, 1, "64 to the 128 bits of a register, not 7", ""),
         ('base = "znver4"\n[vectors]\nbits = 128', 2, 2, "128 bits of a register, not 256", ""),
+        ('base = "generic"\n[latency]\nadd = 1e12', 3, 1, "it is 1 to 1000", "of an addition"),
         ('base = "generic"\n[memory.L1]\nbyts = 3', 3, 1, "[memory.L1] has no 'byts'", "did you mean 'bytes'?"),
         ('base = "generic"\n[memory.L1]\nbytes = -3', 3, 1, "bytes is -3; it is 0 or more", "capacity in bytes"),
         ('base = "generic"\n[memory.L1]\nbytes = 3.5', 3, 1, "bytes is a whole number, not 3.5", ""),
