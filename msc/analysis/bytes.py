@@ -43,8 +43,10 @@ def stack_bytes(op: Operation) -> int:
 def _stack_of(ops: Iterable[Operation]) -> int:
     inside, own = 0, 0
     for op in ops:
-        inside = max(inside, stack_bytes(op))
-        own += byte_size(op.memref) if isinstance(op, memref.AllocaOp) else 0
+        if op.regions:
+            inside = max(inside, stack_bytes(op))
+        elif isinstance(op, memref.AllocaOp):
+            own += byte_size(op.memref)
     return own + inside
 
 

@@ -21,7 +21,7 @@ def operations_run(module: ModuleOp, entry: FuncOp) -> int | None:
     as one along the kernel's largest dimension.
     """
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and op is not entry}
-    counts = {name: _kernel_block(op.body.block, _largest(op)) for name, op in kernels.items() if op.body.blocks}
+    counts = {name: _kernel_block(op.body.block, op) for name, op in kernels.items() if op.body.blocks}
     return _entry_block(entry.body.block, counts)
 
 
@@ -48,16 +48,16 @@ def _entry_operation(op: Operation, kernels: Mapping[str, int]) -> int | None:
     return total + 1
 
 
-def _kernel_block(block: Block, largest: int) -> int:
-    return sum(_kernel_operation(op, largest) for op in block.ops)
+def _kernel_block(block: Block, kernel: FuncOp) -> int:
+    return sum(_kernel_operation(op, kernel) for op in block.ops)
 
 
-def _kernel_operation(op: Operation, largest: int) -> int:
-    inside = sum(_kernel_block(block, largest) for block in _blocks(op))
+def _kernel_operation(op: Operation, kernel: FuncOp) -> int:
+    inside = sum(_kernel_block(block, kernel) for block in _blocks(op))
     if not isinstance(op, ForOp):
         return 1 + inside
     iterations = op.most_iterations
-    return inside * (iterations if iterations is not None else max(1, largest // op.step.value.data))
+    return inside * (iterations if iterations is not None else max(1, _largest(kernel) // op.step.value.data))
 
 
 def _blocks(op: Operation) -> Iterator[Block]:

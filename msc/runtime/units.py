@@ -10,6 +10,9 @@ _UNIT_BYTES = 5000
 _UNITS = 6
 """At most, for each processor: a text's length says little of how long it takes, and short units end together."""
 
+_CLOSING = 6
+"""So many times as long as the closing are kernels that a compiler takes as long for: it has calls and data alone."""
+
 
 @dataclass(frozen=True)
 class SplitSource:
@@ -30,12 +33,11 @@ class SplitSource:
         return max(1, min(_UNITS * processors, len(self.kernels), sum(map(len, self.kernels)) // _UNIT_BYTES))
 
     def units(self, count: int) -> list[str]:
-        """The texts of so many units, of about the same length: each next longest piece goes where there is least."""
-        shares: list[list[str]] = [[] for _ in range(count)]
-        for piece in sorted((*self.kernels, self.closing), key=len, reverse=True):
-            _shortest(shares).append(piece)
+        """The texts of so many units, of about the same work: each next longest piece goes where there is least."""
+        pieces = [*((len(kernel), kernel) for kernel in self.kernels), (len(self.closing) // _CLOSING, self.closing)]
+        shares, lengths = [list[str]() for _ in range(count)], [0] * count
+        for length, piece in sorted(pieces, key=lambda item: item[0], reverse=True):
+            least = lengths.index(min(lengths))
+            shares[least].append(piece)
+            lengths[least] += length
         return ["\n".join((self.opening, *share)) for share in shares]
-
-
-def _shortest(shares: list[list[str]]) -> list[str]:
-    return min(shares, key=lambda share: sum(map(len, share)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -26,6 +27,7 @@ class IndexExpression:
         return self.low if self.low is not None and self.low == self.high else None
 
 
+@cache
 def constant_index(number: int) -> IndexExpression:
     """A known index."""
     # C has no negative literals: the least number would be minus one that does not fit.
@@ -44,6 +46,11 @@ class _Sum:
 
 def affine_index(expr: AffineExpr, dims: Sequence[IndexExpression], helpers: set[str]) -> IndexExpression:
     """The expression over the given index values; names of prelude functions that its text needs go to `helpers`."""
+    if type(expr) is AffineConstantExpr:
+        return constant_index(expr.value)
+    index = dims[expr.position] if type(expr) is AffineDimExpr else None
+    if index is not None and index.constant is None and index.value.precedence >= Precedence.SUM:
+        return index  # most indices are variables of loops
     return _render(_linear(expr, dims, helpers))
 
 

@@ -146,10 +146,11 @@ def _kernels(
     own |= {function.symbol for function in signature.functions}
     scope = NameScope([own | SYSTEM])
     kernels = dict[str, Kernel]()
+    aliased = [plan.aliased() for plan in plans]
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data in called:
-            aliased = frozenset[int]().union(*(plan.aliased(op.sym_name.data) for plan in plans))
-            kernel = emit_kernel(op, scope, aliased, prelude)
+            overlapping = frozenset[int]().union(*(positions.get(op.sym_name.data, ()) for positions in aliased))
+            kernel = emit_kernel(op, scope, overlapping, prelude)
             kernels[op.sym_name.data] = kernel if away is None else away.kernel(op, kernel)
     return kernels
 

@@ -82,15 +82,20 @@ class EntryPlan:
     names: dict[MemoryPlace, str] = field(default_factory=dict[MemoryPlace, str])
     places: dict[SSAValue, MemoryPlace] = field(default_factory=dict[SSAValue, MemoryPlace])
 
-    def aliased(self, kernel: str) -> frozenset[int]:
-        """Positions of a kernel's parameters that share memory with another one in some call."""
-        return frozenset(
-            position
-            for call in self.calls
-            if call.kernel == kernel
-            for position, place in enumerate(call.places)
-            if any(place.overlaps(other) for k, other in enumerate(call.places) if k != position)
-        )
+    def aliased(self) -> dict[str, set[int]]:
+        """For each kernel, the positions of its parameters that share memory with another one in some call."""
+        found: dict[str, set[int]] = {}
+        for call in self.calls:
+            if call.kernel is not None:
+                found.setdefault(call.kernel, set()).update(_overlapping(call.places))
+        return found
+
+
+def _overlapping(places: Sequence[MemoryPlace]) -> Iterator[int]:
+    """Positions of places that share memory with another one."""
+    for position, place in enumerate(places):
+        if any(place.overlaps(other) for k, other in enumerate(places) if k != position):
+            yield position
 
 
 def read_plan(module: ModuleOp, main: func.FuncOp) -> EntryPlan:

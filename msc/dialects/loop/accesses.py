@@ -183,9 +183,11 @@ class LoadOp(AccessOp):
         lanes: Sequence[int] | None = None,
         part: int | None = None,
     ):
-        super().__init__(
-            operands=[source, list(indices)],
-            properties=dict(access_properties(map_, lanes, part)),
+        # Without sorting by the definition, as in ForOp
+        Operation.__init__(
+            self,
+            operands=[SSAValue.get(source), *indices],
+            properties=access_properties(map_, lanes, part),
             result_types=[result_type],
         )
 
@@ -243,9 +245,11 @@ class StoreOp(AccessOp):
         lanes: Sequence[int] | None = None,
         part: int | None = None,
     ):
-        super().__init__(
-            operands=[value, target, list(indices)],
-            properties=dict(access_properties(map_, lanes, part)),
+        # Without sorting by the definition, as in ForOp
+        Operation.__init__(
+            self,
+            operands=[SSAValue.get(value), SSAValue.get(target), *indices],
+            properties=access_properties(map_, lanes, part),
         )
 
     def _first_index(self) -> int:

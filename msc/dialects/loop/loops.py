@@ -9,11 +9,12 @@ Bounds are affine expressions of enclosing loops' variables, kept as one map an 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Self
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, IntegerType, StringAttr, i64
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Block, BlockArgument, Region, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.irdl import (
     IRDLOperation,
@@ -80,37 +81,42 @@ class ForOp(IRDLOperation):
         body: Region | None = None,
         least: int = 0,
     ):
-        super().__init__(
-            operands=[list(values)],
-            properties={
-                "lower": AffineMapAttr(lower),
-                "upper": AffineMapAttr(upper),
-                "step": IntegerAttr(step, i64),
-                "kind": LoopKindAttr(kind),
-                "label": StringAttr(label) if label else None,
-                "least": IntegerAttr(least, i64) if least else None,
-            },
+        properties: dict[str, Attribute] = {
+            "lower": AffineMapAttr(lower),
+            "upper": AffineMapAttr(upper),
+            "step": _number(step),
+            "kind": _kind(kind),
+        }
+        if label:
+            properties["label"] = StringAttr(label)
+        if least:
+            properties["least"] = _number(least)
+        # Operands in one group need no sorting by the definition, which takes most of the time to make an operation
+        Operation.__init__(
+            self,
+            operands=list(values),
+            properties=properties,
             regions=[body if body is not None else Region(Block(arg_types=[IndexType()]))],
         )
 
     @property
     def variable(self) -> BlockArgument:
         """The loop variable."""
-        return self.body.block.args[0]
+        return self.regions[0].block.args[0]
 
     @property
     def constant_range(self) -> range | None:
         """The iterations, if both bounds are constant."""
-        if self.values:
+        if self.operands:
             return None
-        lower = max(self.lower.data.eval((), ()))
-        return range(lower, min(self.upper.data.eval((), ())), self.step.value.data)
+        return range(max(_constants(self.lower.data)), min(_constants(self.upper.data)), self.step.value.data)
 
     @property
     def most_iterations(self) -> int | None:
         """How many iterations run at most, if both bounds are constant or one is an end so far from the lower one."""
-        if self.constant_range is not None:
-            return len(self.constant_range)
+        iterations = self.constant_range
+        if iterations is not None:
+            return len(iterations)
         if len(self.lower.data.results) != 1:
             return None
         distances = [_distance(self.lower.data.results[0], end) for end in self.upper.data.results]
@@ -167,6 +173,21 @@ class ForOp(IRDLOperation):
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
+
+
+@cache
+def _number(value: int) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(value, i64)
+
+
+@cache
+def _kind(kind: LoopKind) -> LoopKindAttr:
+    return LoopKindAttr(kind)
+
+
+def _constants(bound: AffineMap) -> list[int]:
+    """The values of a map over nothing."""
+    return [e.value if type(e) is AffineConstantExpr else e.eval((), ()) for e in bound.results]
 
 
 def _distance(first: AffineExpr, end: AffineExpr) -> int | None:

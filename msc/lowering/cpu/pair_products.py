@@ -44,8 +44,8 @@ class PairProducts(ModulePass):
             return
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
             products = _products(loop) if loop.kind.data is LoopKind.SEQUENTIAL and loop.step.value.data == 1 else []
-            count = _iterations(loop)
-            if products and count is not None and count >= PAIR:
+            count = _iterations(loop) if products else None
+            if count is not None and count >= PAIR:
                 _pair(loop, products, count)
 
 
@@ -130,8 +130,6 @@ def _loaded(factor: SSAValue, loop: ForOp) -> LoadOp | None:
 def _iterations(loop: ForOp) -> int | None:
     """How many iterations run, if it is as many in every run of the loop."""
     single = len(loop.lower.data.results) == len(loop.upper.data.results) == 1
-    if loop.constant_range is not None:
-        return len(loop.constant_range) if single else None
     return loop.most_iterations if single else None
 
 

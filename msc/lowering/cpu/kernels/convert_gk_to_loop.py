@@ -70,6 +70,7 @@ class _Functions:
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
+        self._line = target_of(module).machine.line
         self._before = next(iter(entries(module)), None)
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._alike: dict[tuple[object, ...], list[func.FuncOp]] = {}
@@ -86,7 +87,7 @@ class _Functions:
         if key not in self._by_structure:
             if not is_chosen(kernel):
                 check_given(kernel)
-            self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs), kernel)
+            self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs, self._line), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
@@ -157,14 +158,14 @@ def _schedule(kernel: gk.KernelOp) -> gk.ScheduleAttr:
     return kernel.schedule
 
 
-def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -> func.FuncOp:
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], line: int) -> func.FuncOp:
+    """The function of loops; what it prefetches, it requests once for each `line` of so many bytes."""
     tree = _schedule(kernel).data
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(tile_counts(model, tree).values())
     nests = generate(model, tree)
     places, prefetches = storage(model, tree, nests, counts), requests(model, tree, nests, counts)
-    line = target_of(kernel).machine.line
     builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, prefetches, line)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)

@@ -254,7 +254,8 @@ class KernelFunction:
         return [LoopKind.UNROLL] * (len(part.shape) - 1) + [LoopKind.VECTOR] * bool(part.shape)
 
     def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:
-        alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
+        type_ = contiguous(storage_type(self._model.arrays[array].dtype), tuple(buffer.shape))
+        alloca = memref.AllocaOp.build(operands=[[], []], result_types=[type_])
         block.add_op(alloca)
         alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
         return alloca.memref

@@ -150,8 +150,8 @@ class Nest:
 
     def fits(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> bool:
         """Whether no part of some expressions of values may leave 64 bits."""
-        dims = [self.values.of(value) for value in values]
-        computed = (expr for expr in exprs if not isinstance(expr, AffineDimExpr))  # a value itself always fits
+        computed = [expr for expr in exprs if type(expr) is not AffineDimExpr]  # a value itself always fits
+        dims = [self.values.of(value) for value in values] if computed else []
         return all(magnitude(expr, dims) <= INDEX_LIMIT for expr in computed)
 
 
