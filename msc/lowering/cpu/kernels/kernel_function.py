@@ -20,7 +20,7 @@ from msc.dialects.open_sizes import size_attributes
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.buffer_types import contiguous
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
-from msc.poly.affine import bounds, simplified
+from msc.poly.affine import bounds, over_used, simplified
 from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.compute import Combine, identity
 from msc.poly.model import KernelModel
@@ -365,10 +365,5 @@ def _inverse(order: Sequence[int]) -> list[int]:
 
 def _over_used(scope: _Scope, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
     """The map over only those loop variables that it uses."""
-    full = AffineMap(len(scope.variables), 0, tuple(exprs))
-    used = sorted(full.used_dims())
-    replacement = [
-        AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)
-    ]
-    results = tuple(e.replace_dims_and_symbols(replacement, []) for e in full.results)
-    return AffineMap(len(used), 0, results), [scope.variables[d] for d in used]
+    map_, used = over_used(exprs, len(scope.variables))
+    return map_, [scope.variables[d] for d in used]

@@ -19,7 +19,7 @@ from msc.ir.typed import memref_type
 from msc.lowering.cpu.vectorize.vector_reductions import combiner_of
 from msc.lowering.cpu.vectorize.vector_tails import Tail
 from msc.lowering.cpu.vectorize.vector_types import bits_of, lanes_of
-from msc.poly.affine import linear_form, simplified
+from msc.poly.affine import linear_form, over_used, simplified
 
 
 class NotVectorisable(Exception):
@@ -159,7 +159,8 @@ class VectorBody:
         place = {v: AffineExpr.dimension(shift + i) for i, v in enumerate(kept)}
         replacement = [self._at if v is self._loop.variable else place[v] for v in indices]
         results = [simplified(r.replace_dims_and_symbols(replacement, [])) for r in exprs]
-        return _over_used(results, values)
+        map_, used = over_used(results, len(values))
+        return map_, [values[d] for d in used]
 
     def _value(self, value: SSAValue) -> SSAValue:
         return self._values.get(value, value)
@@ -194,21 +195,13 @@ class VectorBody:
         return op
 
 
-def _over_used(results: Sequence[AffineExpr], values: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
-    full = AffineMap(len(values), 0, tuple(results))
-    used = sorted(full.used_dims())
-    renamed = [AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(len(values))]
-    exprs = tuple(r.replace_dims_and_symbols(renamed, []) for r in results)
-    return AffineMap(len(used), 0, exprs), [values[d] for d in used]
-
-
 def _step(expr: AffineExpr, position: int | None) -> int:
-    if position is None or position not in expr.used_dims():
-        return 0
     form = linear_form(expr)
-    if form is None:
+    if form is not None:
+        return 0 if position is None else form.coefficients.get(position, 0)
+    if position in expr.used_dims():
         raise NotVectorisable("an index divides by a constant")
-    return form.coefficients.get(position, 0)
+    return 0
 
 
 def _predicate(op: Operation) -> IntegerAttr | None:

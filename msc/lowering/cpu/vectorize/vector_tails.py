@@ -53,7 +53,7 @@ def local_rows(module: ModuleOp) -> dict[Operation, int]:
     """
     stores: dict[Operation, list[StoreOp]] = {}
     for op in module.walk():
-        if isinstance(op, StoreOp) and isinstance(op.target.owner, memref.AllocaOp):
+        if type(op) is StoreOp and isinstance(op.target.owner, memref.AllocaOp):
             stores.setdefault(op.target.owner, []).append(op)
     return {
         owner: memref_type(owner.results[0]).get_shape()[-1]

@@ -49,7 +49,7 @@ class Vectorize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = target_of(op).machine
         ends = local_rows(op)
-        loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
+        loops = [loop for loop in op.walk() if type(loop) is ForOp and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:
             if not self.enable:
                 loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
