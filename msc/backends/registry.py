@@ -29,6 +29,11 @@ _OWN = {
     "ascend950pr": "msc.backends.ascend:Ascend950PR",
 }
 """By name, as entry points say it; other packages' are looked for only when another name is asked for."""
+_OF_A_BROKEN_MODULE = (
+    *(ImportError, SyntaxError, NameError, AttributeError, TypeError, ValueError, LookupError),
+    *(ArithmeticError, AssertionError, OSError, RuntimeError),
+)
+"""What the import of somebody else's module raises by mistake."""
 _GIVEN = ("summary", "stages", "forms", "default_machine")
 """What a class gives besides its methods."""
 
@@ -49,7 +54,7 @@ def find_backend(name: str) -> Backend:
         raise MscError(Diagnostic("MSC0506", f"there is no target '{name}'", help=advice))
     try:
         loaded = found.load()
-    except Exception as error:  # a module of another package may raise anything when it is imported
+    except _OF_A_BROKEN_MODULE as error:
         message = f"the back end '{name}' ({found.value}) cannot be loaded: {error or type(error).__name__}"
         raise MscError(Diagnostic("MSC0506", message)) from error
     return _made(name, found.value, loaded)

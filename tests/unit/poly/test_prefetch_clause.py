@@ -68,8 +68,8 @@ def test_what_an_iteration_reads_is_requested_a_line_at_a_time() -> None:
 
 def test_a_loop_of_one_iteration_has_no_later_one() -> None:
     """A tail alone may have one iteration, but some part of the loop has a later one."""
-    loops = "axis m 7: S0.0 S1.0 S2.0\naxis n 10: S0.1 S1.1 S2.1\naxis k 12: S1.2\nfor m, n\n  run S0\n  for k tile {tile}"
-    body = "\n    prefetch in1 ahead {tile} of k\n    for k\n      run S1\n  run S2"
+    loops = "axis m 7: S0.0 S1.0 S2.0\naxis n 10: S0.1 S1.1 S2.1\naxis k 12: S1.2\nfor m, n\n  run S0"
+    body = "\n  for k tile {tile}\n    prefetch in1 ahead {tile} of k\n    for k\n      run S1\n  run S2"
     assert requested(tree((loops + body).format(tile=5)))
     with pytest.raises(ScheduleError, match="line 7: the innermost loop around over k has one iteration"):
         requested(tree((loops + body).format(tile=7)))
