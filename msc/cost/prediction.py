@@ -176,20 +176,24 @@ class KernelCost:
             for number, each in counted.items()
         )
 
-    def prediction(self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
+    def prediction(
+        self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None, instructions: float | None = None
+    ) -> Prediction:
         """The cycles of one call; `threads` of 0 are all cores.
 
-        `moved` is what the method of this name says, if that is known.
+        `moved` and `instructions` are what the methods of these names say, if that is known.
         """
-        if moved is not None or self._far:
-            return self._predicted(tree, threads, moved)
+        if moved is not None or instructions is not None or self._far:
+            return self._predicted(tree, threads, moved, instructions)
         known, key = _known_predictions(tree), (self._parts, threads)
         if key not in known:
             known[key] = self._predicted(tree, threads)
         return known[key]
 
-    def _predicted(self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
-        cycles = self.instructions(tree, threads)
+    def _predicted(
+        self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None, instructions: float | None = None
+    ) -> Prediction:
+        cycles = self.instructions(tree, threads) if instructions is None else instructions
         call, share = self.target.synchronisation.call, _shared(tree, threads or self.target.cores).share
         pads = tuple((name, cycles * share) for name, cycles in copies(self.model, tree, self.target).items())
         whole = self._prediction(call + cycles, share, moved or self.moved(tree), pads)
