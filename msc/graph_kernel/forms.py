@@ -1,31 +1,42 @@
-"""Modules in which passes compare what forms of a computation cost, and the passes that come before the comparison."""
+"""Modules in which passes compare what forms of a computation cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 
+from msc.analysis.constancy import is_constant
+from msc.dialects.ms.structure import GetParameterOp
 from msc.dialects.ms.target import set_target, target_attribute
-from msc.graph_kernel.fusion.fuse_pads import FusePads
-from msc.graph_kernel.layout.assign_layouts import AssignLayouts
-from msc.graph_kernel.layout.pack_operands import PackOperands
-from msc.graph_kernel.layout.read_transposed import ReadTransposed
-
-LAYOUTS = FusePads(), AssignLayouts(), ReadTransposed(), PackOperands()
-"""What decides how kernels lie in memory before they are compared, in the order of the stage `gk`."""
+from msc.ir.typed import tensor_type
 
 
-def module_of(block: Block, ops: Sequence[Operation], like: Operation) -> ModuleOp:
-    """A module for one thread, of a function of operations, the last of which gives its results.
+def module_of(
+    block: Block, ops: Sequence[Operation], like: Operation, results: Sequence[SSAValue] | None = None
+) -> ModuleOp:
+    """A module for one thread, of a function of operations, of which it gives these results, or those of the last.
 
     Its target is that of the module around `like`.
     """
-    block.add_ops([*ops, ReturnOp(*ops[-1].results)])
-    module = ModuleOp([FuncOp("main", (block.arg_types, [r.type for r in ops[-1].results]), Region(block))])
+    given = list(ops[-1].results) if results is None else results
+    block.add_ops([*ops, ReturnOp(*given)])
+    module = ModuleOp([FuncOp("main", (block.arg_types, [v.type for v in given]), Region(block))])
     target = target_attribute(like)
     if target is not None:
         set_target(module, target.with_threads(1))
     return module
+
+
+def given_for(block: Block, values: Iterable[SSAValue]) -> tuple[dict[SSAValue, SSAValue], list[Operation]]:
+    """What stands for values in such a module: new arguments of its block, or operations that give parameters."""
+    known, ops = dict[SSAValue, SSAValue](), list[Operation]()
+    for value in dict.fromkeys(values):
+        if is_constant(value):
+            ops.append(GetParameterOp(f"operand{len(ops)}", tensor_type(value)))
+            known[value] = ops[-1].results[0]
+        else:
+            known[value] = block.insert_arg(value.type, len(block.args))
+    return known, ops

@@ -21,8 +21,9 @@ from msc.graph.expand.expand_composites import ExpandComposites
 from msc.graph.simplify.canonicalize_ms import CanonicalizeMs
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.compute_at_consumers import merge_asked
-from msc.graph_kernel.forms import LAYOUTS, module_of
+from msc.graph_kernel.forms import module_of
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
+from msc.graph_kernel.layout_passes import LAYOUTS
 from msc.graph_kernel.tap_splits import Split, split_up, splits_of
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.ir.contracts import Contract

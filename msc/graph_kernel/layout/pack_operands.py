@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
 from xdsl.context import Context
@@ -13,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.bytes import constant_bytes
 from msc.analysis.constancy import Constancy
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
@@ -26,6 +28,7 @@ from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.layout.packing_choice import WASTE, PackingChoice, PackingPlace, is_compared, product_of
 from msc.graph_kernel.layout.packings import (
     Packing,
     images_pay,
@@ -45,10 +48,8 @@ from msc.graph_kernel.layout.stored_inputs import (
 )
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
+from msc.schedule.kernel_cycles import KernelCycles
 from msc.targets.machine import Machine
-
-WASTE = 1.125
-"""Times its even share of panels that the busiest thread may have."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ class PackOperands(ModulePass):
     does, where a transposed operand has whole panels for which there is room on the stack, where rows of the
     caller's lie so that L1 keeps few of them, and where calls decide sizes: views cannot cut what they leave open.
     Keeps: the meaning, bit by bit.
-    The target's registers, caches and threads decide.
+    The target's registers, caches and threads make a first guess. Of a variable right operand that L2 holds and one
+    product alone reads, outside of loops, the cost model compares it with the other places on one thread
+    (`packing_choice`), unless `compare=false`.
     """
 
     name = "pack-operands"
@@ -78,14 +81,23 @@ class PackOperands(ModulePass):
         },
     )
 
+    compare: bool = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target, constancy = target_of(op), Constancy()
+        compare = self.compare and not has_open_sizes(op)
+        cycles = KernelCycles.on_one_thread(op)
+        between = constant_bytes(value for kernel in kernels_in(op) for value in kernel.inputs)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 kernels = kernels_in(function)
-                readers = _Readers.of(kernels)
+                packer = _Packer(target.machine, target.team, constancy, _Readers.of(kernels))
+                if compare:
+                    choice = PackingChoice(cycles, between, partial(_pack_alone, target.machine))
+                    packer.places |= choice.places({k: place for k in kernels if (place := packer.guess_alone(k))})
                 for kernel in kernels:
-                    _pack(kernel, target.machine, target.team, constancy, readers)
+                    packer.pack(kernel)
+        cycles.loops.attach(op)
 
 
 @dataclass
@@ -116,38 +128,81 @@ class _Readers:
         return found
 
 
-def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy, readers: _Readers) -> None:
-    for op in list(kernel.body.block.ops):
-        if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
-            continue
-        if isinstance(op, MatrixProductOp):
-            _turn_left(kernel, op, target, constancy)
-        right = op.operands[1]
-        if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
-            continue
-        index = right.index
-        value = kernel.inputs[index]
-        constant = constancy.of(value)
-        cut = constant or not has_open_sizes(op)
-        if isinstance(op, MatrixProductOp) and not constant:
-            alone = readers.rows[value, op.flag("transpose_b"), kernel.parent] == op.result_shape()[-2]
-            if _is_packed_inside(op, value, target, threads, cut, alone):
-                _stage(op, right)
+@dataclass
+class _Packer:
+    """Packs operands of kernels, those of products in the `places` that are chosen, of others in the first guess."""
+
+    target: Machine
+    threads: int
+    constancy: Constancy
+    readers: _Readers
+    places: dict[KernelOp, PackingPlace] = field(default_factory=dict[KernelOp, PackingPlace])
+
+    def pack(self, kernel: KernelOp) -> None:
+        """Pack the right operands of a kernel's contractions, and turn left ones."""
+        for op in list(kernel.body.block.ops):
+            if isinstance(op, MatrixProductOp):
+                _turn_left(kernel, op, self.target, self.constancy)
+            right = op.operands[1] if isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp) else None
+            if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
                 continue
-        packing = (
-            matrix_packing(op, target, constant, cut, readers.rows[value, op.flag("transpose_b"), kernel.parent])
-            if isinstance(op, MatrixProductOp)
-            else weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
-        )
-        if packing is None or not (constant or isinstance(op, MatrixProductOp) or images_pay(op, target)):
-            continue
+            constant = self.constancy.of(kernel.inputs[right.index])
+            if isinstance(op, MatrixProductOp):
+                self._pack_product(kernel, op, right, constant)
+            elif isinstance(op, ConvolutionOp | SubpixelConvOp) and (constant or images_pay(op, self.target)):
+                places = prod(op.shape(0)[2:]) if runs_along_image(kernel) else None
+                self._store(kernel, op, right, weight_packing(op, self.target, places), constant)
+
+    def _pack_product(self, kernel: KernelOp, op: MatrixProductOp, right: BlockArgument, constant: bool) -> None:
+        place = PackingPlace.IN_FRONT
+        if not constant:
+            place = self.places.get(kernel) or self._guess(op, kernel.inputs[right.index], kernel.parent)
+        if place is PackingPlace.INSIDE:
+            _stage(op, right)
+        elif place is PackingPlace.IN_FRONT:
+            packing = matrix_packing(op, self.target, constant or not has_open_sizes(op))
+            if packing is not None:
+                self._store(kernel, op, right, packing, constant)
+
+    def guess_alone(self, kernel: KernelOp) -> PackingPlace | None:
+        """The first guess for a kernel in no loop, of one product that alone reads its right operand; else None."""
+        op, block = product_of(kernel), kernel.parent
+        right = None if op is None else op.operands[1]
+        if op is None or block is None or not isinstance(block.parent_op(), FuncOp) or not is_compared(op, self.target):
+            return None
+        if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
+            return None
+        value = kernel.inputs[right.index]
+        if self.constancy.of(value) or self._rows(op, value, block) != op.result_shape()[-2]:
+            return None
+        return self._guess(op, value, block)
+
+    def _guess(self, op: MatrixProductOp, value: SSAValue, block: Block | None) -> PackingPlace:
+        """Where a product's variable right operand is packed, by the sizes of its rows, panels and caches."""
+        rows, cut = self._rows(op, value, block), not has_open_sizes(op)
+        if _is_packed_inside(op, value, self.target, self.threads, cut, rows == op.result_shape()[-2]):
+            return PackingPlace.INSIDE
+        columns = op.shape(1)[-2 if op.flag("transpose_b") else -1]
+        return PackingPlace.IN_FRONT if packing_pays(op, columns, self.target, rows) else PackingPlace.NOWHERE
+
+    def _rows(self, op: MatrixProductOp, value: SSAValue, block: Block | None) -> int:
+        return self.readers.rows[value, op.flag("transpose_b"), block]
+
+    def _store(self, kernel: KernelOp, op: Operation, right: BlockArgument, packing: Packing, constant: bool) -> None:
+        """Let a kernel read an operand in a packing."""
+        index, value = right.index, kernel.inputs[right.index]
         place = value, packing, kernel.parent
-        stored = None if constant else readers.packed.get(place)
+        stored = None if constant else self.readers.packed.get(place)
         if stored is None:
-            stored = readers.packed[place] = _stored(value, packing, kernel, op, constant)
+            stored = self.readers.packed[place] = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
         _erase_unread(value)
+
+
+def _pack_alone(target: Machine, kernel: KernelOp, place: PackingPlace) -> None:
+    """Pack the operands of a kernel alone in a module for one thread."""
+    _Packer(target, 1, Constancy(), _Readers.of([kernel]), {kernel: place}).pack(kernel)
 
 
 def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy: Constancy) -> None:

@@ -100,16 +100,14 @@ def weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: 
     return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
 
 
-def matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: bool, readers: int) -> Packing | None:
+def matrix_packing(op: MatrixProductOp, target: Machine, cut: bool) -> Packing | None:
     """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
 
-    Without `cut` to `[..., k, n]`. `readers` are the rows of all products that read it so.
+    Without `cut` to `[..., k, n]`.
     """
     *batch, rows, columns = op.shape(1)
     transposed, dtype = op.flag("transpose_b"), op.dtype(1)
     n = rows if transposed else columns
-    if not constant and not packing_pays(op, n, target, readers):
-        return None
     lead, count = tuple(range(len(batch))), len(batch)
     panel = panel_width(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
     if panel is None:

@@ -49,20 +49,24 @@ def moving_kernel(label: str, value: SSAValue, moves: Callable[[SSAValue], Seque
     return KernelOp(label, [value], [ops[-1].results[0].type], Region(body))
 
 
-def moves_before(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
-    """What kernels and views that nothing else reads make `value` of by moving elements; their operations in order."""
-    moves: list[Operation] = []
+def movers_before(value: SSAValue) -> list[Operation]:
+    """The kernels and views that make `value` by moving elements of what the first one reads, for nothing else."""
+    movers: list[Operation] = []
     while value.uses.get_length() == 1:
         owner = value.owner
-        if isinstance(owner, KernelOp) and only_moves(owner):
-            *inner, _ = owner.body.block.ops
-            moves = [*inner, *moves]
-        elif isinstance(owner, ReshapeOp):
-            moves = [owner, *moves]
-        else:
+        if not (isinstance(owner, KernelOp) and only_moves(owner)) and not isinstance(owner, ReshapeOp):
             break
+        movers = [owner, *movers]
         value = owner.operands[0]
-    return value, moves
+    return movers
+
+
+def moves_before(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
+    """What kernels and views that nothing else reads make `value` of by moving elements; their operations in order."""
+    movers, moves = movers_before(value), list[Operation]()
+    for op in movers:
+        moves += list(op.body.block.ops)[:-1] if isinstance(op, KernelOp) else [op]
+    return movers[0].operands[0] if movers else value, moves
 
 
 def erase_unread(value: SSAValue) -> None:

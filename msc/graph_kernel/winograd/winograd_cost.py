@@ -24,9 +24,10 @@ from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph_kernel.chains import reader_of
 from msc.graph_kernel.compute_at_consumers import merge_asked, merge_faster
-from msc.graph_kernel.forms import LAYOUTS, module_of
+from msc.graph_kernel.forms import module_of
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.layout.stored_inputs import transposition_kernel
+from msc.graph_kernel.layout_passes import LAYOUTS
 from msc.graph_kernel.winograd.filter_gradient import gradient_by_filter
 from msc.graph_kernel.winograd.tiled_kernels import TiledConvolution
 from msc.graph_kernel.winograd.transforms import TAPS, TILES

@@ -1,0 +1,11 @@
+"""The passes that decide how kernels lie in memory before forms of them are compared."""
+
+from __future__ import annotations
+
+from msc.graph_kernel.fusion.fuse_pads import FusePads
+from msc.graph_kernel.layout.assign_layouts import AssignLayouts
+from msc.graph_kernel.layout.pack_operands import PackOperands
+from msc.graph_kernel.layout.read_transposed import ReadTransposed
+
+LAYOUTS = FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(compare=False)
+"""In the order of the stage `gk`; layouts and packing are the first guess."""
