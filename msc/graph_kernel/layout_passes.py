@@ -7,5 +7,5 @@ from msc.graph_kernel.layout.assign_layouts import AssignLayouts
 from msc.graph_kernel.layout.pack_operands import PackOperands
 from msc.graph_kernel.layout.read_transposed import ReadTransposed
 
-LAYOUTS = FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(compare=False)
+LAYOUTS = FusePads(), AssignLayouts(compare=False), ReadTransposed(), PackOperands(compare=False)
 """In the order of the stage `gk`; layouts and packing are the first guess."""
