@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import cast
 
@@ -134,3 +134,9 @@ def vectorisable(statement: KernelStatement, dim: int) -> bool:
     """Whether points along `dim` can run as lanes: numbers are linear in it, indices that are data stay."""
     numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())
     return all(linear_form(n) is not None for n in numbers) and dim not in data_dims(statement.body)
+
+
+def copies_neighbours(strides: Sequence[int]) -> bool:
+    """Whether neighbours are copied to neighbours, or filled with a constant: `strides` are those of all accesses."""
+    written, *read = strides
+    return written == 1 and set(read) <= {0, 1} and (1 in read or not read)

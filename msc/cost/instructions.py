@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import product
 from math import ceil, prod
 
-from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vectorisable
+from msc.cost.access import access_cost, block_size, copies_neighbours, cuts, pieces, strides, vectorisable
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
 from msc.cost.regrouped_lanes import interleaved_cost, turned_cost
@@ -252,12 +252,20 @@ class StatementCost:
         ports, code = self.target.ports, self.target.code
         memory = max(read / ports.load, written / ports.store)
         arithmetic = shape.operations * self._arithmetic
-        return max(arithmetic, memory) + code.overlap * min(arithmetic, memory) + code.iteration * shape.registers
+        loops = code.iteration * self._iterations(shape, tile)
+        return max(arithmetic, memory) + code.overlap * min(arithmetic, memory) + loops
+
+    def _iterations(self, shape: _Shape, tile: StatementTile) -> float:
+        """Its share of the iterations of C loops: compilers unroll few vectors and short loops, and call `memcpy`."""
+        unrolled, trips, d = self.target.code.unrolled, tile.trips(self.statement.extents), tile.vector
+        whole = d is not None and tile.width >= self.statement.extents[d] and not self._instructions_of_arithmetic
+        called = d is not None and whole and copies_neighbours(self._strides[d])
+        of_a_row = 0 if called else 1 if shape.vectors <= unrolled else shape.vectors
+        return (shape.rows * of_a_row + shape.more) / tile.beside / (trips if trips <= unrolled else 1)
 
     def _summed(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], count: int) -> float:
         """A tile of a reduction of `count` steps."""
-        below = [d for d in tile.inner if d != tile.vector]
-        trips = self.statement.extents[below[-1]] if below else 1
+        trips = tile.trips(self.statement.extents)
         latency, code = self.target.latency, self.target.code
         unrolled = trips <= code.unrolled and trips * shape.registers <= code.unrolled_sums
         step, read = self._step(shape, tile, accesses, trips if unrolled else 1)

@@ -170,8 +170,9 @@ class KernelCost:
         counted = {number: each for number, each in loops.items() if number in among}
         together = _together(counted)
         loaded, summed = self._loaded(tree, together), self._summed(together)
+        beside = {number: len(numbers) for numbers in together for number in numbers}
         return sum(
-            self._statement(tree, each, number not in summed, stored, loaded.get(number, frozenset()))
+            self._statement(tree, each, number not in summed, beside[number], stored, loaded.get(number, frozenset()))
             * shared.part(each)
             for number, each in counted.items()
         )
@@ -250,13 +251,13 @@ class KernelCost:
         return (far + found.lost * level.latency * self.target.code.lost) / self.target.ports.misses
 
     def _statement(
-        self, tree: Tree, each: StatementLoops, plain: bool, stored: frozenset[int], loaded: frozenset[int]
+        self, tree: Tree, each: StatementLoops, plain: bool, beside: int, stored: frozenset[int], loaded: frozenset[int]
     ) -> float:
         """A statement is `plain` if none beside it is reduced. It pays for its loops that run an element at a time."""
         on_unit = unit_cycles(tree, each.around, self.target)
         if on_unit is not None:
             return on_unit
-        tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain)
+        tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain, beside)
         return self.statements[each.statement].cycles(tile, stored, loaded)
 
     def _summed(self, together: Sequence[tuple[int, ...]]) -> set[int]:

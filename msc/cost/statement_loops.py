@@ -52,10 +52,11 @@ def _visit(
                     yield StatementLoops(statement, around, alone, cut, asked)
 
 
-def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool) -> StatementTile:
+def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool, beside: int = 1) -> StatementTile:
     """The register tile of a statement that reduces some of its dimensions, with the order of its steps.
 
-    Where it is `plain`, no sums stay in registers, and its loops that run an element at a time are told, too.
+    Where it is `plain`, no sums stay in registers, and its loops that run an element at a time are told, too. There are
+    `beside` statements in its innermost loop.
     """
     number, tiled = loops.statement, {loop.axis for loop in loops.around if loop.tile is not None}
     sizes = {loop.axis: loop.tile for loop in loops.around if loop.tile is not None}
@@ -78,11 +79,13 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
     single = [loop for loop in loops.own if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
     one_by_one = tuple(dim(loop) for loop in single) if plain else ()
     if lanes is None:
-        return StatementTile(counted, None, 1, below, loops=one_by_one, blocks=blocks, requested=loops.requested)
+        asked = loops.requested
+        return StatementTile(counted, None, 1, below, 0, None, one_by_one, blocks, asked, beside)
     if lanes in points and dim(lanes) in reduced:
         below = (*below, dim(lanes))
     tail, across = _tail(tree, loops, number)
-    return StatementTile(counted, dim(lanes), size(lanes), below, tail, across, one_by_one, blocks, loops.requested)
+    width, asked = size(lanes), loops.requested
+    return StatementTile(counted, dim(lanes), width, below, tail, across, one_by_one, blocks, asked, beside)
 
 
 def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:

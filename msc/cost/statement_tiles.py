@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -25,8 +26,15 @@ class StatementTile:
     """Blocks of the reduction, between which the sums are in memory."""
     requested: tuple[str, ...] = ()
     """The arrays that each step prefetches, a line at a time."""
+    beside: int = 1
+    """The statements that run one after the other in its innermost loop."""
 
     @property
     def cut(self) -> tuple[tuple[int, int], ...]:
         """All dimensions that it cuts, with how much of each."""
         return self.rows if self.vector is None else (*self.rows, (self.vector, self.width))
+
+    def trips(self, extents: Sequence[int]) -> int:
+        """The iterations of the innermost of its loops."""
+        below = [d for d in self.inner if d != self.vector]
+        return extents[below[-1]] if below else 1

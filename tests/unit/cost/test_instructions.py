@@ -216,6 +216,21 @@ def copied(columns: int, index: tuple[int, int] = (0, 1)) -> StatementCost:
     return StatementCost(KernelModel(arrays, (statement,), ("copy",)), statement, LANES, TARGET)
 
 
+def test_loops_over_vectors_are_a_part_of_what_they_cost_unless_rows_are_copied() -> None:
+    """Four vectors side by side are one iteration, a row of 32 is as many. A function copies whole rows."""
+    computed, moved = elementwise(Apply("max", (x(), x())), columns=512), copied(512)
+    loop = TARGET.code.iteration * (512 // LANES) * 64
+    wide, whole = (StatementTile((), 1, width) for width in (4 * LANES, 512))
+    assert computed.cycles(whole) - computed.cycles(wide) == pytest.approx(3 / 4 * loop)
+    assert moved.cycles(wide) - moved.cycles(whole) == pytest.approx(1 / 4 * loop)
+
+
+def test_statements_of_a_loop_share_its_iterations() -> None:
+    cost, alone = elementwise(Apply("max", (x(), x())), columns=512), StatementTile((), 1, 512)
+    loop = TARGET.code.iteration * (512 // LANES) * 64
+    assert cost.cycles(alone) - cost.cycles(replace(alone, beside=4)) == pytest.approx(3 / 4 * loop)
+
+
 def test_vectors_that_lie_in_two_lines_take_longer() -> None:
     """Rows of 65 columns begin at any place of a line, those of 80 at the first one. Both have five vectors."""
     split, whole = (copied(columns).cycles(StatementTile((), 1, columns)) for columns in (65, 80))
