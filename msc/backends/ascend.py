@@ -78,6 +78,11 @@ class AscendBackend(CBackend):
 
         return emit_program(module, self.default_machine, options.for_c())
 
+    def schedule_attributes(self) -> tuple[str, str]:
+        from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
+
+        return DAVINCI_SCHEDULE, DAVINCI_REASONS
+
     def on_simulator(self, kernel: KernelOp) -> TunedKernel:
         from msc.backends.ascend_tuning import TunedKernel
 

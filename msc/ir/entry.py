@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.traits import OpTrait
 
 ENTRY = "main"
 """The name of the entry function of a model that has one."""
@@ -13,6 +14,13 @@ STRUCTURE = "ms.structure"
 
 PUBLIC = "public"
 """The visibility of entry functions that have names of their own: `func.func public @step(...)`."""
+
+
+class RunsOnOtherCores(OpTrait):
+    """Of an operation at the top of a module: cores beside the processor run it, in the place of a function of loops.
+
+    Its dialect has the rules for it.
+    """
 
 
 def entries(module: ModuleOp) -> tuple[FuncOp, ...]:

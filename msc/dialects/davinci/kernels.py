@@ -18,6 +18,7 @@ from msc.dialects.davinci.buffers import AllocOp, BufferType
 from msc.dialects.davinci.gathers import verify_gathers
 from msc.dialects.davinci.queue_ops import QueueOp
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
+from msc.ir.entry import RunsOnOtherCores
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import DEFAULT_TARGET, DavinciTarget, davinci_target
 from msc.targets.davinci_isa import Space
@@ -39,7 +40,7 @@ class DavinciKernelOp(IRDLOperation):
     kind = prop_def(StringAttr)
     blocks = prop_def(IntegerAttr)
     body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface(), RunsOnOtherCores())
 
     def __init__(self, name: str, kind: str, blocks: int, body: Region, target: str = DEFAULT_TARGET):
         super().__init__(

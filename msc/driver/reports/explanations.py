@@ -15,10 +15,10 @@ from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
 from msc.analysis.repetition import times_run
 from msc.analysis.target import target_of
+from msc.backends.backend import Backend
 from msc.cost.prediction import KernelCost, Prediction
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk import KernelOp, ScheduleAttr
-from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE_REASONS
+from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_REASONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
@@ -96,7 +96,7 @@ def explain_model(
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == _COLLECT_AFTER:
             kernels = kernels_in(module)
-            found.extend(_explain(op, times, kernel) for op in kernels)
+            found.extend(_explain(op, times, kernel, options.backend) for op in kernels)
 
     module = compile_model(model, options, after_step=collect).module
     times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, target_of(module).threads)
@@ -110,11 +110,12 @@ def explain_model(
     return tuple(chosen)
 
 
-def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None) -> KernelExplanation:
+def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None, backend: Backend) -> KernelExplanation:
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     asked_for = target_of(kernel)
-    target, model, tree = asked_for.machine, kernel_model(kernel), _schedule(kernel)
+    schedule, reasons = backend.schedule_attributes()
+    target, model, tree = asked_for.machine, kernel_model(kernel), _schedule(kernel, schedule)
     cost = KernelCost(model, target)
     prediction = cost.prediction(schedule_of(kernel), asked_for.threads)
     on_host = not asked_for.accelerator
@@ -131,7 +132,7 @@ def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None) -> 
         fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(model)),
         schedule=tuple(to_lines(tree)),
-        schedule_reasons=_strings(kernel, GK_SCHEDULE_REASONS if on_host else DAVINCI_REASONS),
+        schedule_reasons=_strings(kernel, reasons),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
         bytes_written=bytes_written(kernel),
@@ -154,9 +155,9 @@ def _explain_loop(function: FuncOp) -> KernelExplanation:
     return KernelExplanation(name, label, "loop", made_of, (), (), (), reasons, 0, 0, 0)
 
 
-def _schedule(kernel: KernelOp) -> Tree:
-    """What the kernel's code follows: on DaVinci cores not the loops that say what it means."""
-    found = kernel.attributes.get(DAVINCI_SCHEDULE)
+def _schedule(kernel: KernelOp, attribute: str) -> Tree:
+    """What the kernel's code follows: the schedule of an attribute, else the loops that say what the kernel means."""
+    found = kernel.attributes.get(attribute)
     return found.data if isinstance(found, ScheduleAttr) else schedule_of(kernel)
 
 

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.constancy import Constancy
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
+from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -22,29 +23,30 @@ from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, tr
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
-BLOCK_BYTES = 32
-"""Bytes of the channels that lie together: one row of a fractal, the form that cubes read."""
-
 
 @dataclass(frozen=True)
 class PackFilters(ModulePass):
     """Store the operands of convolutions as a cube reads them: filters in fractals, images channels last.
 
-    Takes: kernels. Gives: `[oc, ic, kh, kw]` as `[ic1, kh, kw, oc, ic0]`; ic0 are the channels of 32 bytes, the last
-    ones filled up with zeros. A kernel reads its filter through a view; `hoist-parameters` packs weights at compile
-    time. Images that lie otherwise are turned by a kernel in front. Groups lie one
-    behind the other; a convolution of each channel by itself stays. Keeps: the meaning.
+    Takes: kernels. Gives: `[oc, ic, kh, kw]` as `[ic1, kh, kw, oc, ic0]`; ic0 are the channels of a row of a fractal,
+    the bytes to which L1 aligns buffers; the last ones are filled up with zeros. Where kernels run on cores without
+    such an L1, nothing changes. A kernel reads its filter through a view; `hoist-parameters` packs weights at compile
+    time. Images that lie otherwise are transposed by a kernel in front. Groups lie one behind the other; a convolution
+    of each channel by itself stays. Keeps: the meaning.
     """
 
     name = "pack-filters"
     contract = Contract(requires=(KERNELS, UNSCHEDULED), breaks=(WEIGHTS_HOISTED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        l1 = target_of(op).cores.abilities.scopes.get("l1")
+        if l1 is None:
+            return
         for kernel in kernels_in(op):
             for convolution in list(kernel.body.block.ops):
                 if isinstance(convolution, ConvolutionOp) and _has_windows(convolution):
                     _turn(kernel, convolution)
-                    _pack(kernel, convolution)
+                    _pack(kernel, convolution, l1.align)
 
 
 def _has_windows(op: ConvolutionOp) -> bool:
@@ -73,11 +75,12 @@ def _turn(kernel: KernelOp, op: ConvolutionOp) -> None:
     kernel.operands[index] = turned.results[0]
 
 
-def _pack(kernel: KernelOp, op: ConvolutionOp) -> None:
+def _pack(kernel: KernelOp, op: ConvolutionOp, row_bytes: int) -> None:
+    """Read the filter of a convolution in fractals whose rows have so many bytes."""
     filters, shape = op.operands[1], op.shape(1)
     if not isinstance(filters, BlockArgument) or filters.uses.get_length() != 1:
         return
-    block = BLOCK_BYTES // BYTES[op.dtype(1)]
+    block = row_bytes // BYTES[op.dtype(1)]
     outputs, inputs, *taps = shape
     blocks = -(-inputs // block)
     packing = Packing((outputs, blocks * block, *taps), (outputs, blocks, block, *taps), (1, 3, 4, 0, 2))

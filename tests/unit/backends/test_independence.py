@@ -12,7 +12,7 @@ SIM = ("driver/simulation", "driver/verbs/sim.py")  # `msc sim` is the tool of t
 OWN = {
     "cpu": (r"backends\.cpu|codegen\.c|lowering\.cpu", ("backends", "codegen", "lowering/cpu")),
     "ascend": (
-        r"backends\.ascend|codegen\.davinci|lowering\.ascend|targets\.davinci|sim",
+        r"backends\.ascend|(codegen|dialects|targets)\.davinci|dialects import davinci|lowering\.ascend|sim",
         ("backends", "codegen/davinci", "lowering/ascend", "dialects/davinci", "sim", "targets", *SIM),
     ),
 }

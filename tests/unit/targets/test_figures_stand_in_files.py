@@ -2,10 +2,10 @@
 
 What it looks like: a number with a name, at the top of a module that decides or writes code, whose name or docstring
 speaks of cycles, latencies, ports, rates, lines, ways, pages or sizes of caches, of registers, or of the stack, of a
-part of the peak, of what costs more or less, of instructions that something takes, of what was measured, or of what C
-compilers unroll; or, where it decides, of vectors, lanes and registers, unless it says that it holds on every machine.
-The same goes for fields, variables and defaults of arguments. Where msc decides, a larger number or a fraction has a
-name, which says what it is.
+part of the peak, of what costs more or less, of instructions that something takes, of what was measured, of fractals,
+or of what C compilers unroll; or, where it decides, of vectors, lanes and registers, unless it says that it holds on
+every machine. The same goes for fields, variables and defaults of arguments. Where msc decides, a larger number or a
+fraction has a name, which says what it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAME = re.compile(
 SAID = re.compile(
     r"\bcycles?\b|bytes a cycle|the first cache holds|L1 holds|lie in L[123]\b|in flight|\bGHz\b|what a core|latenc"
     r"|\bof the peak\b|line of a cache|cache sets|costs? (more|less)|waits? for about|\bwait for each other\b"
-    r"|C compilers unroll|instructions (to|of)\b|\bmeasured\b",
+    r"|C compilers unroll|instructions (to|of)\b|\bmeasured\b|\bof a fractal\b|\bcubes? reads?\b",
     re.IGNORECASE,
 )
 COUNTED = re.compile(r"\b(vectors?|lanes?|registers?)\b", re.IGNORECASE)
@@ -119,6 +119,7 @@ def test_it_is_seen() -> None:
     assert figures('MANY = 8\n"""Channels: so many fill half a line of a cache."""') == ["MANY"]
     assert figures('UNROLLED = 8\n"""Iterations of a loop that C compilers unroll."""') == ["UNROLLED"]
     assert figures('APART = 1.15\n"""Instructions of a lane that is stored apart (measured)."""') == ["APART"]
+    assert figures('BLOCK = 32\n"""Bytes of the channels that lie together: one row of a fractal."""') == ["BLOCK"]
     assert figures('LEAST = 16\n"""Fewer would leave most lanes of a vector empty."""') == ["LEAST"]
     assert figures('WIDE = 4\n"""NR, in vectors, of a tile that reads few elements."""') == ["WIDE"]
     assert figures('MOST = 8\n"""Vectors that are written out, on every\nmachine: it bounds the code."""') == []

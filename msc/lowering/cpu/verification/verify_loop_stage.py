@@ -14,9 +14,9 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import stack_bytes
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.target import target_of
-from msc.dialects import davinci, loop
+from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
-from msc.ir.entry import is_entry
+from msc.ir.entry import RunsOnOtherCores, is_entry
 from msc.ir.locations import source_location
 from msc.lowering.cpu.verification.entry_checks import (
     EntryArguments,
@@ -61,8 +61,8 @@ def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     """Everything in which a module is not a complete loop-stage program."""
     kernels = kernel_signatures(module)
     for op in module.body.block.ops:
-        if isinstance(op, davinci.DavinciKernelOp):
-            continue  # what a function stands for on other cores, with rules of its own
+        if op.has_trait(RunsOnOtherCores):
+            continue
         if op.name not in TOP_LEVEL:
             yield _illegal(op.name, op, "directly in the module")
         elif isinstance(op, func.FuncOp):
