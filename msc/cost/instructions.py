@@ -26,7 +26,7 @@ from math import ceil, prod
 from msc.cost.access import access_cost, block_size, copies_neighbours, cuts, pieces, strides, vectorisable
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
-from msc.cost.regrouped_lanes import interleaved_cost, turned_cost
+from msc.cost.regrouped_lanes import interleaved_cost, transposed_cost
 from msc.cost.statement_tiles import StatementTile
 from msc.dialects.element_types import BYTES
 from msc.poly.kernel_text import array_names
@@ -232,7 +232,7 @@ class StatementCost:
         each = max(1.0, access_cost(stride, self.lanes, is_store=not access))
         if each == 1 or not tile.rows or tile.width != self.lanes:
             return each
-        (row, count), regroup = tile.rows[-1], turned_cost if access else interleaved_cost
+        (row, count), regroup = tile.rows[-1], transposed_cost if access else interleaved_cost
         return min(each, regroup(stride, self._strides[row][access], count, self.lanes))
 
     def _across(self, access: int, tile: StatementTile) -> float:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from math import log2
 
-TURNED = 4
-"""Columns that generated code turns at a time, at least: a form of the code that is the same on every machine."""
+TRANSPOSED = 4
+"""Columns that generated code transposes at a time, at least: a form of the code that is the same on every machine."""
 INTERLEAVED = (2, 4)
 """How many vectors generated code stores in turn: a form of the code that is the same on every machine."""
 
 
-def turned_cost(stride: int, step: int, count: int, lanes: int) -> float:
-    """To load one of `count` vectors side by side whose lanes lie apart: rows are loaded whole and turned."""
-    if not 0 < step <= 2 or count < TURNED:
+def transposed_cost(stride: int, step: int, count: int, lanes: int) -> float:
+    """To load one of `count` vectors side by side whose lanes lie apart: rows are loaded whole and transposed."""
+    if not 0 < step <= 2 or count < TRANSPOSED:
         return lanes
     columns = min(count, lanes)
     return (2 * lanes - columns) / columns + log2(columns)

@@ -206,10 +206,10 @@ def _loop(
     found = [(axis, loop) for axis in candidates if (loop := shared_loop(tree, axis.name)) is not None]
     fitting = [(a, loop) for a, loop in found if a.extent // _size(loop) > 1 and len(a.dims) == whole]
 
-    def goodness(each: tuple[Axis, Loop]) -> tuple[float, int]:
+    def preference(each: tuple[Axis, Loop]) -> tuple[float, int]:
         return -max(WASTE, _waste(each[0], _size(each[1]), threads)), _reach(model, each[0], target)
 
-    return max(fitting, key=goodness, default=None)
+    return max(fitting, key=preference, default=None)
 
 
 def _waste(axis: Axis, size: int, threads: int) -> float:

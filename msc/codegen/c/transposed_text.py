@@ -1,8 +1,8 @@
-"""The inline functions that read rows of memory and turn them, in registers, into vectors of columns.
+"""The inline functions that read rows of memory and transpose them, in registers, into vectors of columns.
 
 Of 16 rows of 16 elements, one after the other, there are 256 loads and 240 instructions that put elements into vectors.
-Rows that are loaded whole and turned by shuffles of two vectors are 16 loads and 64 shuffles, which C compilers also
-translate in a fraction of the time.
+Rows that are loaded whole and transposed by shuffles of two vectors are 16 loads and 64 shuffles, which C compilers
+also translate in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _text(size: int, step: int, type_: CType) -> str:
     rows = [f"r{k}" for k in range(type_.lanes)]
     statements = [f"{_declared(row, *_row(size, step, type_, k))};" for k, row in enumerate(rows)]
     joins, vectors = _joined(rows, size, type_)
-    shuffles, columns = _turned(vectors, type_)
+    shuffles, columns = _transposed(vectors, type_)
     statements += [*joins, *shuffles, *(f"columns[{k}] = {vector};" for k, vector in enumerate(columns))]
     body = "\n".join(f"    {statement}" for statement in statements)
     first = "p[k], p[k + stride]" if step == 1 else f"p[{step} * k], p[{step} * k + stride]"
@@ -89,8 +89,8 @@ def _joined(names: list[str], size: int, type_: CType) -> tuple[list[str], list[
     return statements, names
 
 
-def _turned(vectors: list[str], type_: CType) -> tuple[list[str], list[str]]:
-    """Statements that turn vectors of rows into columns, and the names of these in order."""
+def _transposed(vectors: list[str], type_: CType) -> tuple[list[str], list[str]]:
+    """Statements that transpose vectors of rows into columns, and the names of these in order."""
     size, statements = len(vectors), list[str]()
     columns = [list(range(size))] * size  # of the first row in each vector, what its lanes hold
     for distance, masks in _stages(size, type_):

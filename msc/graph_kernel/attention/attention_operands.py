@@ -66,7 +66,7 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: AxisBlocks, keys: A
     if isinstance(op, MatrixProductOp):
         is_column = op is found.scores and number == 1 and not op.flag("transpose_b")
         is_column |= op is found.product and op.flag("transpose_b")
-        value = turned(emit, value) if is_column else value
+        value = transposed(emit, value) if is_column else value
         if op is found.scores and number == 0:
             return _vectors(emit, value, (rows.count, 1), rows)
         return _vectors(emit, value, (1, keys.count), keys)
@@ -96,7 +96,7 @@ def _vectors(emit: Emitter, value: SSAValue, axes: tuple[int, int], part: AxisBl
     return emit.reshape(value, (*batch, *axes, part.size, size))
 
 
-def turned(emit: Emitter, value: SSAValue) -> SSAValue:
+def transposed(emit: Emitter, value: SSAValue) -> SSAValue:
     """The matrices of a value transposed: in front of a factor or other batch axes, undone where just transposed."""
     rank = len(emit.shape(value))
     swapped = [*range(rank - 2), rank - 1, rank - 2]
@@ -104,9 +104,9 @@ def turned(emit: Emitter, value: SSAValue) -> SSAValue:
         case ms.TransposeOp() as op if op.ints("perm") == tuple(swapped):
             return op.operands[0]
         case ms.MulOp() as op if emit.shape(op.operands[0]) == emit.shape(value) and set(op.shape(1)) <= {1}:
-            return emit(ms.MulOp, turned(emit, op.operands[0]), op.operands[1])
+            return emit(ms.MulOp, transposed(emit, op.operands[0]), op.operands[1])
         case ms.ReshapeOp() as op if op.shape(0)[-2:] == emit.shape(value)[-2:]:
-            columns = turned(emit, op.operands[0])
+            columns = transposed(emit, op.operands[0])
             return emit.reshape(columns, (*emit.shape(value)[:-2], *emit.shape(columns)[-2:]))
         case _:
             return emit(ms.TransposeOp, value, perm=swapped)

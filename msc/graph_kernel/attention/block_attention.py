@@ -155,7 +155,7 @@ class _Blocks:
     def _of_block(self, emit: Emitter, given: Mapping[Use, SSAValue], number: SSAValue | None) -> dict[Use, SSAValue]:
         """What an iteration over blocks of keys reads."""
         late = {use for use in given if is_turned_late(self._found, use)}
-        return {use: (_turned if use in late else slice_of)(emit, value, number) for use, value in given.items()}
+        return {use: (_transposed if use in late else slice_of)(emit, value, number) for use, value in given.items()}
 
     def _of_keys(
         self, emit: Emitter, given: Mapping[Use, SSAValue], keys: AxisBlocks, table: SSAValue | None, sums: Carried
@@ -163,10 +163,10 @@ class _Blocks:
         """One more part of the keys: a loop over blocks, those without and those with a mask if a table tells them."""
 
         def loop(found: Attention, first: SSAValue, last: SSAValue, sums: Carried) -> Carried:
-            def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            def next_block(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 return attention_blocks.step(body, found, self._of_block(body, given, number), Carried(*carried)).all
 
-            return Carried(*loop_over(emit, (first, last), sums.all, go_on))
+            return Carried(*loop_over(emit, (first, last), sums.all, next_block))
 
         if keys.count == 1:
             return attention_blocks.step(emit, self._found, self._of_block(emit, given, None), sums)
@@ -176,7 +176,7 @@ class _Blocks:
         return loop(self._found, plain, end, loop(self._seen.unmasked, start, plain, sums))
 
 
-def _turned(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
+def _transposed(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
     """A block of `[queries, blocks of keys, keys]` as `[keys, queries]`: collected query by query, then transposed."""
     rows, count, keys = emit.shape(value)
 

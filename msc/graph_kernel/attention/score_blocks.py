@@ -21,7 +21,7 @@ from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import empty, index, loop_over
 from msc.graph_kernel.attention.attention_blocks import accumulator
-from msc.graph_kernel.attention.attention_operands import AxisBlocks, slices, stored, turned
+from msc.graph_kernel.attention.attention_operands import AxisBlocks, slices, stored, transposed
 from msc.graph_kernel.attention.score_work import ScoreWork
 
 _Use: TypeAlias = tuple[MsOp, int]
@@ -62,7 +62,7 @@ class ScoreBlocks:
         emit, work, shape = self._emit, self._work, op.shape(number)
         value = emit.reshape(stored(op, number), (*(1 for _ in range(len(work.shape) - len(shape))), *shape))
         if isinstance(op, MatrixProductOp):
-            value = turned(emit, value) if work.has_columns(op, number) else value
+            value = transposed(emit, value) if work.has_columns(op, number) else value
         if not work.is_of_queries(op, number):
             *batch, keys, size = emit.shape(value)
             return emit.reshape(value, (*batch, 1, keys, size))
@@ -114,7 +114,7 @@ class ScoreBlocks:
             found = self._of_block(emit, slices(emit, given))
             return [emit(ms.AddOp, sums[end], v) if end in sums else v for end, v in zip(ends, found, strict=True)]
 
-        def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def next_block(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             found = self._of_block(body, slices(body, given, number))
             return [
                 body(ms.AddOp, before, value)
@@ -124,7 +124,7 @@ class ScoreBlocks:
             ]
 
         start = [sums.get(end, self._start(emit, end, part)) for end in ends]
-        found = loop_over(emit, (index(emit, 0), index(emit, part.count)), start, go_on)
+        found = loop_over(emit, (index(emit, 0), index(emit, part.count)), start, next_block)
         rows = part.end - part.start
         return [
             value if self._work.sums_over_queries(end) else emit.reshape(value, (rows, emit.shape(value)[-1]))

@@ -38,14 +38,14 @@ class BlockLayouts:
             elif isinstance(op, ReshapeOp) and op.x in self.last and splits_for_kernels(op):
                 _sink(op)
             else:
-                self._bring_back(op)
+                self._read_channels_first(op)
         for kernel in reversed(self.replaced):
             self.block.erase_op(kernel)
 
     def _kernel(self, kernel: KernelOp) -> None:
         form = self.forms[kernel]
         if form is Form.BACK:
-            self._bring_back(kernel)
+            self._read_channels_first(kernel)
         moved = [i for i, v in enumerate(kernel.inputs) if v in self.last]
         outputs = given_last(kernel, form, self.last.keys())
         if moved or outputs:
@@ -75,7 +75,7 @@ class BlockLayouts:
             else:
                 before.replace_all_uses_with(after)
 
-    def _bring_back(self, op: Operation) -> None:
+    def _read_channels_first(self, op: Operation) -> None:
         """Let an operation, and what stands in its regions, read images as they were."""
         for inner in op.walk():
             for index, value in enumerate(inner.operands):

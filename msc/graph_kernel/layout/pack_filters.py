@@ -45,7 +45,7 @@ class PackFilters(ModulePass):
         for kernel in kernels_in(op):
             for convolution in list(kernel.body.block.ops):
                 if isinstance(convolution, ConvolutionOp) and _has_windows(convolution):
-                    _turn(kernel, convolution)
+                    _transpose_image(kernel, convolution)
                     _pack(kernel, convolution, l1.align)
 
 
@@ -55,7 +55,7 @@ def _has_windows(op: ConvolutionOp) -> bool:
     return len(shape) == 4 and shape[2] * shape[3] > 1 and (group == 1 or max(shape[0] // group, shape[1]) > 1)
 
 
-def _turn(kernel: KernelOp, op: ConvolutionOp) -> None:
+def _transpose_image(kernel: KernelOp, op: ConvolutionOp) -> None:
     """Let an image lie channels last, by a kernel in front, if it does not."""
     image = op.operands[0]
     while isinstance(image.owner, PadOp):
@@ -65,14 +65,14 @@ def _turn(kernel: KernelOp, op: ConvolutionOp) -> None:
     value, around = kernel.inputs[image.index], kernel.parent
     assert around is not None
     n, c, h, w = static_shape(value)
-    turned: Operation = ReshapeOp(value, shape=(n, h, w, c))
+    transposed: Operation = ReshapeOp(value, shape=(n, h, w, c))
     if c > 1 and h * w > 1:
-        turned = transposition_kernel("to_channels_last", value, (0, 2, 3, 1))
-    turned.location = op.location
-    around.insert_op_before(turned, kernel)
+        transposed = transposition_kernel("to_channels_last", value, (0, 2, 3, 1))
+    transposed.location = op.location
+    around.insert_op_before(transposed, kernel)
     index = image.index
-    read_stored(kernel.body.block, index, turned.results[0], (0, 3, 1, 2))
-    kernel.operands[index] = turned.results[0]
+    read_stored(kernel.body.block, index, transposed.results[0], (0, 3, 1, 2))
+    kernel.operands[index] = transposed.results[0]
 
 
 def _pack(kernel: KernelOp, op: ConvolutionOp, row_bytes: int) -> None:

@@ -35,7 +35,7 @@ from msc.graph_kernel.layout.packings import (
     matrix_packing,
     packing_pays,
     panel_width,
-    turns_left,
+    transposes_left,
     weight_packing,
 )
 from msc.graph_kernel.layout.pointwise import runs_along_image
@@ -139,10 +139,10 @@ class _Packer:
     places: dict[KernelOp, PackingPlace] = field(default_factory=dict[KernelOp, PackingPlace])
 
     def pack(self, kernel: KernelOp) -> None:
-        """Pack the right operands of a kernel's contractions, and turn left ones."""
+        """Pack the right operands of a kernel's contractions, and transpose left ones."""
         for op in list(kernel.body.block.ops):
             if isinstance(op, MatrixProductOp):
-                _turn_left(kernel, op, self.target, self.constancy)
+                _transpose_left(kernel, op, self.target, self.constancy)
             right = op.operands[1] if isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp) else None
             if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
                 continue
@@ -205,25 +205,25 @@ def _pack_alone(target: Machine, kernel: KernelOp, place: PackingPlace) -> None:
     _Packer(target, 1, Constancy(), _Readers.of([kernel]), {kernel: place}).pack(kernel)
 
 
-def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy: Constancy) -> None:
+def _transpose_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy: Constancy) -> None:
     """Let a kernel in front transpose a variable left operand whose columns are the rows of the product."""
     left = op.operands[0]
     if not op.flag("transpose_a") or not isinstance(left, BlockArgument) or left.uses.get_length() != 1:
         return
     index, shape = left.index, op.shape(0)
     value = kernel.inputs[index]
-    pays = not has_open_sizes(op) and turns_left(shape, op.result_shape()[-1], op.dtype(0), target)
+    pays = not has_open_sizes(op) and transposes_left(shape, op.result_shape()[-1], op.dtype(0), target)
     if not pays or constancy.of(value):
         return
     rank = len(shape)
     perm = (*range(rank - 2), rank - 1, rank - 2)
-    turned = transposition_kernel("pack", value, perm)
-    turned.location = op.location
+    transposed = transposition_kernel("pack", value, perm)
+    transposed.location = op.location
     block = kernel.parent
     assert block is not None
-    block.insert_op_before(turned, kernel)
-    read_stored(kernel.body.block, index, turned.results[0], perm)
-    kernel.operands[index] = turned.results[0]
+    block.insert_op_before(transposed, kernel)
+    read_stored(kernel.body.block, index, transposed.results[0], perm)
+    kernel.operands[index] = transposed.results[0]
 
 
 def _stage(op: MatrixProductOp, right: SSAValue) -> None:
@@ -250,7 +250,7 @@ def _is_packed_inside(
         return packing_pays(op, columns, target)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     far = rows * columns * size > target.l2 // 2 and rows_stream(target, m, rows * size, size)
-    return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
+    return far or _passes_by_again(op, target, threads) or _shares_sets(op, value, target)
 
 
 def _is_turned_in_panels(op: MatrixProductOp, target: Machine, threads: int) -> bool:
@@ -282,7 +282,7 @@ def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool
     return stays and packing_pays(op, columns, target) and _is_even(panels, threads)
 
 
-def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
+def _shares_sets(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
     """Whether rows of a panel share sets of L1, and may begin within a line, as the caller's arrays may.
 
     Then each tile of rows reads all vectors anew from L2, each from two lines, of which prefetches ask

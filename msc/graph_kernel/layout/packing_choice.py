@@ -107,9 +107,9 @@ def _others(kernel: KernelOp, guess: PackingPlace, machine: Machine) -> list[Pac
     product = product_of(kernel)
     assert product is not None
     *batch, rows, columns = product.shape(1)
-    turned, size = product.flag("transpose_b"), BYTES[product.dtype(1)]
-    far = not turned and columns * size >= long_row(machine)
-    panels = prod(batch) * pieces(rows if turned else columns, micro_panel_widths(machine, size)[0])
+    transposed, size = product.flag("transpose_b"), BYTES[product.dtype(1)]
+    far = not transposed and columns * size >= long_row(machine)
+    panels = prod(batch) * pieces(rows if transposed else columns, micro_panel_widths(machine, size)[0])
     even = pieces(panels, machine.cores) * machine.cores <= WASTE * panels
     left_out = {guess, *([PackingPlace.NOWHERE] if far else []), *([] if even else [PackingPlace.INSIDE])}
     return [place for place in PackingPlace if place not in left_out]

@@ -128,7 +128,7 @@ def packing_pays(op: MatrixProductOp, n: int, target: Machine, readers: int = 0)
     return m >= 4 * target.code.packed_rows and n * BYTES[op.dtype(1)] >= long_row(target)
 
 
-def turns_left(shape: Sequence[int], columns: int, dtype: str, target: Machine) -> bool:
+def transposes_left(shape: Sequence[int], columns: int, dtype: str, target: Machine) -> bool:
     """Whether a left operand `[..., k, m]` of a product with so many columns is better transposed in front of it.
 
     A register tile reads down such columns, a line for each step: the gradient by the weight of a layer. Where L1 does

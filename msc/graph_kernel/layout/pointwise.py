@@ -8,7 +8,7 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from msc.analysis.target import target_of
 from msc.cost.access import EVERY_OTHER, pieces
-from msc.cost.regrouped_lanes import turned_cost
+from msc.cost.regrouped_lanes import transposed_cost
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -36,11 +36,11 @@ def _has_rows(op: ConvolutionOp | BasicPoolingOp) -> bool:
 
 
 def _fills_vectors(op: BasicPoolingOp, lanes: int) -> bool:
-    """Whether the lanes that rows leave empty at each tap take less than to turn the image and the result."""
+    """Whether the lanes that rows leave empty at each tap take less than to transpose the image and the result."""
     row = op.result_shape()[-1]
     empty = lanes * pieces(row, lanes) / row - 1
-    turned = (1 + prod(op.ints("stride"))) * turned_cost(row, 1, lanes, lanes)
-    return prod(op.kernel()) * empty <= turned
+    transposed = (1 + prod(op.ints("stride"))) * transposed_cost(row, 1, lanes, lanes)
+    return prod(op.kernel()) * empty <= transposed
 
 
 def _is_transposed(value: SSAValue) -> bool:

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from msc.dialects.ms.attributes import MS_NAME
-from msc.graph_kernel.layout.turned_updates import Order, retyped
+from msc.graph_kernel.layout.transposed_updates import Order, retyped
 from msc.ir.donation import updates
 from msc.ir.storage_order import LAYOUT, is_any, note_order
 
@@ -40,7 +40,7 @@ class State:
         """What a step makes of it."""
         return _end_of(self.block).operands[self.position]
 
-    def turn(self, order: Order) -> None:
+    def transpose(self, order: Order) -> None:
         """Let it lie in an order, wherever it is carried; what computes the new value is not changed."""
         note_order(self.function, self.argument, order)
         for value in (*self.outside, self.old):

@@ -27,7 +27,7 @@ from msc.graph_kernel.layout.packings import images_pay, packing_pays, weight_pa
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.states import State, open_states
 from msc.graph_kernel.layout.stored_inputs import only_moves, read_stored, transposition_kernel
-from msc.graph_kernel.layout.turned_updates import Order, Update, product_like
+from msc.graph_kernel.layout.transposed_updates import Order, Update, product_like
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.storage_order import inverse
@@ -63,7 +63,7 @@ class StoreStates(ModulePass):
             for weight in open_states(function):
                 order = _wanted_order(weight, target)
                 states = _updated_with(weight)
-                if order is not None and states and _update(states).can_turn(order, target):
+                if order is not None and states and _update(states).can_transpose(order, target):
                     _store(weight, states, order)
 
 
@@ -141,11 +141,11 @@ def _update(states: Sequence[State]) -> Update:
 def _store(weight: State, states: Sequence[State], order: Order) -> None:
     """Let the weight, and the other states of its update, lie in another order."""
     for state in states:
-        state.turn(order)
+        state.transpose(order)
     update = _update(states)
     _note_reasons(weight, order)
     _read_elsewhere(weight.old, update.kernel, inverse(order))
-    update.turn(order)
+    update.transpose(order)
     weight.function.update_function_type()
 
 
@@ -176,7 +176,7 @@ def _read_elsewhere(stored: SSAValue, update: KernelOp, back: Order) -> None:
         elif isinstance(user, KernelOp) and not only_moves(user):
             read_stored(user.body.block, use.index, stored, back)
         else:
-            _give_turned(user, use.index, stored, back)
+            _give_transposed(user, use.index, stored, back)
 
 
 def _read_in_order(kernel: KernelOp, index: int, product: MatrixProductOp, stored: SSAValue) -> None:
@@ -185,11 +185,11 @@ def _read_in_order(kernel: KernelOp, index: int, product: MatrixProductOp, store
     Rewriter.replace_op(product, product_like(product, product.a, right, transpose_a=product.flag("transpose_a")))
 
 
-def _give_turned(user: Operation, index: int, stored: SSAValue, back: Order) -> None:
+def _give_transposed(user: Operation, index: int, stored: SSAValue, back: Order) -> None:
     """Give an operation that moves the weight a transposed one, which `pack-operands` makes one kernel with it."""
-    turned = transposition_kernel("unpack", stored, back)
-    turned.location = user.location
+    transposed = transposition_kernel("unpack", stored, back)
+    transposed.location = user.location
     block = user.parent
     assert block is not None
-    block.insert_op_before(turned, user)
-    user.operands[index] = turned.results[0]
+    block.insert_op_before(transposed, user)
+    user.operands[index] = transposed.results[0]

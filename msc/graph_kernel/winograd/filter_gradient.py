@@ -60,7 +60,7 @@ class FilterGradientKernels(TiledKernels):
         x = self._transformed_image("winograd_input", 0, size, self._matrices.input)
         dy = self._transformed_image("winograd_gradient", 1, self._tile, output)
         (sums,) = self._emit("winograd_product", [x, dy], _product)
-        self._let_go(self._finish(sums))
+        self._replace_with(self._finish(sums))
 
     def _transformed_image(self, label: str, operand: int, size: int, matrix: Matrix) -> SSAValue:
         """An operand of the convolution, transformed in tiles of `size`, which overlap in what is more than a tile."""

@@ -47,7 +47,7 @@ class TiledKernels:
         self._matrices = filtering_matrices(tile)
         self._size = tile + TAPS - 1
 
-    def _let_go(self, results: Sequence[SSAValue]) -> None:
+    def _replace_with(self, results: Sequence[SSAValue]) -> None:
         """Others read `results`; the old kernel goes."""
         for before, after in zip(self._kernel.results, results, strict=True):
             after.name_hint = before.name_hint

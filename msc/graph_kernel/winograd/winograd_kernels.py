@@ -46,7 +46,7 @@ class WinogradKernels(TiledKernels):
         image = self._reaching(x, TAPS - 1, self._more_inputs, (0, 1, rank - 2, rank - 1))
         transformed = self._in_blocks("winograd_input", [image], self._input)
         multiplied = self._in_blocks("winograd_product", [transformed, self._filters(weight)], self._product)
-        self._let_go(self._finish(multiplied))
+        self._replace_with(self._finish(multiplied))
         erase_unread(weight)
 
     def _argument(self, operand: int) -> int:

@@ -320,7 +320,7 @@ class TileSearch:
             min((self._rows_kept(k, across[r][k], len(column)) for k in row for r in moves[k]), default=0),
             sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k]),
             sum(self._is_split(k) for k in column),
-            sum(self._lies_apart(k) for k in column),
+            sum(self._reads_rows_apart(k) for k in column),
         )
 
     def _widths(self, extent: int) -> list[int]:
@@ -355,7 +355,7 @@ class TileSearch:
         array = self.model.arrays[self.statement.accesses()[1 + read][0]]
         return prod(array.shape) * BYTES[array.dtype] > self.target.l2 // 2
 
-    def _lies_apart(self, read: int) -> bool:
+    def _reads_rows_apart(self, read: int) -> bool:
         """Whether steps of the reduction read rows apart, of what is new and more than L1 holds."""
         number = self.statement.accesses()[1 + read][0]
         array = self.model.arrays[number]

@@ -16,7 +16,7 @@ from msc.dialects.ms.elementwise import ElementwiseOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.structure import ConstantOp
-from msc.graph_kernel.layout.packings import turns_left
+from msc.graph_kernel.layout.packings import transposes_left
 from msc.ir.typed import element_type, static_shape
 from msc.targets.machine import Machine
 
@@ -38,7 +38,7 @@ class Update:
         """Of each state, in its own order."""
         return static_shape(self.results[0])
 
-    def can_turn(self, order: Order, target: Machine) -> bool:
+    def can_transpose(self, order: Order, target: Machine) -> bool:
         """Whether the kernel computes the same on transposed tensors, and no worse.
 
         All is element by element but a matrix product, whose operands change places such that none has to be packed for
@@ -46,9 +46,9 @@ class Update:
         """
         gives = set(self.kernel.results) == set(self.results)
         inside = (op for op in self.kernel.body.block.ops if op is not self.kernel.terminator)
-        return gives and all(self._turns(op, order, target) for op in inside)
+        return gives and all(self._is_transposable(op, order, target) for op in inside)
 
-    def turn(self, order: Order) -> None:
+    def transpose(self, order: Order) -> None:
         """Compute on transposed tensors, as the states are already."""
         body, whole = self.kernel.body.block, set[SSAValue]()
         for index in self._state_inputs:
@@ -57,7 +57,7 @@ class Update:
             if isinstance(op, MatrixProductOp):
                 whole.add(_exchanged(op))
             elif isinstance(op, ElementwiseOp) and static_shape(op.results[0]) == self.shape:
-                self._turn_operands(op, whole, order)
+                self._transpose_operands(op, whole, order)
                 whole.add(retyped(op.results[0], order))
         for result in list(self.kernel.results):
             retyped(result, order)
@@ -66,7 +66,7 @@ class Update:
     def _state_inputs(self) -> list[int]:
         return [index for index, value in enumerate(self.kernel.inputs) if value in self.states]
 
-    def _turns(self, op: Operation, order: Order, target: Machine) -> bool:
+    def _is_transposable(self, op: Operation, order: Order, target: Machine) -> bool:
         if isinstance(op, ElementwiseOp):
             return all(self._is_read(value, order) for value in op.operands)
         if isinstance(op, MatrixProductOp):
@@ -90,8 +90,8 @@ class Update:
         argument = isinstance(value, BlockArgument) and value.index in self._state_inputs
         return argument or _last_in_memory(value) == order[-1]
 
-    def _turn_operands(self, op: Operation, whole: set[SSAValue], order: Order) -> None:
-        """Let an operation read transposed tensors: those that were turned, and views of all others."""
+    def _transpose_operands(self, op: Operation, whole: set[SSAValue], order: Order) -> None:
+        """Let an operation read transposed tensors: those that were transposed, and views of all others."""
         for index, value in enumerate(op.operands):
             if value not in whole and static_shape(value) == self.shape and prod(self.shape) > 1:
                 view = TransposeOp(value, perm=order)
@@ -122,15 +122,15 @@ def _last_in_memory(value: SSAValue) -> int | None:
 def _packs_when_exchanged(op: MatrixProductOp, target: Machine) -> bool:
     """Whether the right operand, as the left one of the transposed product, would have to be packed."""
     rows = op.result_shape()[-2]
-    return not op.flag("transpose_b") and turns_left(op.shape(1), rows, op.dtype(1), target)
+    return not op.flag("transpose_b") and transposes_left(op.shape(1), rows, op.dtype(1), target)
 
 
 def _exchanged(op: MatrixProductOp) -> SSAValue:
     """The transposed product: its operands, transposed, in the other order. Every sum has its terms in their order."""
     a, b = not op.flag("transpose_b"), not op.flag("transpose_a")
-    turned = product_like(op, op.b, op.a, transpose_a=a, transpose_b=b)
-    Rewriter.replace_op(op, turned)
-    return turned.result
+    transposed = product_like(op, op.b, op.a, transpose_a=a, transpose_b=b)
+    Rewriter.replace_op(op, transposed)
+    return transposed.result
 
 
 def product_like(
