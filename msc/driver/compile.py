@@ -22,7 +22,7 @@ from msc.driver.passes.instances import changes_of, pass_instances
 from msc.driver.passes.ir_dump import IrDump, format_module
 from msc.driver.passes.legality import run_verifiers, stage_diagnostics
 from msc.driver.passes.pass_manager import PassManager, with_source_lines
-from msc.driver.passes.reproducer import with_reproducer
+from msc.driver.passes.reproducer import Reproducing, with_reproducer
 from msc.driver.size_samples import sample_changes
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
@@ -211,6 +211,7 @@ class _Walk:
         wanted = reporting.print_after
         self._dump = IrDump(wanted, compilation.module) if wanted else None
         self._stages = dict[Path, str]()
+        self._reproducing: Reproducing | None = None
         self._keep_text()
 
     def enter(self, stage: Stage, later: Callable[[Callable[[], None]], None] | None = None) -> None:
@@ -220,9 +221,8 @@ class _Walk:
         model = compilation.model
         note_target(model, options)
         passes = pass_instances(stage.passes, {**changes_of(options), **sample_changes(stage, model, options)})
-        PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
-            model.module, passes
-        )
+        manager = PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass)
+        self._reproducing = manager.run(model.module, passes, self._reproducing)
         if later is None:
             self._check()
         else:

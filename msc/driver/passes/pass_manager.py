@@ -36,15 +36,17 @@ class PassManager:
     after_pass: AfterPass | None = None
     change: bool = True
 
-    def run(self, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
+    def run(self, module: ModuleOp, passes: Sequence[ModulePass], earlier: Reproducing | None = None) -> Reproducing:
         """Apply the passes in order, each where its contract allows it.
+
+        The result is for a further run on the module, which nothing else changes in between: there it is `earlier`.
 
         Raises what they raise, MSC0414 where one lacks what it requires, MSC0404 when one fails, MSC0901 when one
         breaks the IR or its own contract.
 
         What means a bug in msc, MSC0900 or MSC0901, names a file that repeats it.
         """
-        reproducing = Reproducing(self.context, module, passes, change=self.change)
+        reproducing = Reproducing(self.context, module, passes, change=self.change, earlier=earlier)
         holding = Holding(makers)
         for item in passes:
             start = time.perf_counter()
@@ -59,6 +61,7 @@ class PassManager:
                 with reproducing:
                     self._verify(item, module, holding)
             reproducing.done += 1
+        return reproducing
 
     def _apply(self, item: ModulePass, module: ModuleOp) -> None:
         try:

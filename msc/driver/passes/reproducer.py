@@ -37,16 +37,24 @@ def recorded_pipeline(text: str) -> str:
 class Reproducing:
     """A context in which each of `passes` runs: an error that is a bug of msc leaves with the name of a reproducer.
 
-    `done` counts the passes that have ended well. With `change`, passes may change the module, so a copy of it is kept.
+    `done` counts the passes that have ended well. With `change`, passes may change the module, so a copy of it is kept;
+    what ran on the module `earlier` has one already.
     """
 
     def __init__(
-        self, context: Context, module: ModuleOp, passes: Sequence[ModulePass], *, change: bool = True
+        self,
+        context: Context,
+        module: ModuleOp,
+        passes: Sequence[ModulePass],
+        *,
+        change: bool = True,
+        earlier: Reproducing | None = None,
     ) -> None:
         self._context = context
-        self._before = module.clone() if change else module
-        self._passes = passes
-        self.done = 0
+        if earlier is None:
+            self._before, self._passes, self.done = module.clone() if change else module, tuple(passes), 0
+        else:
+            self._before, self._passes, self.done = earlier._before, (*earlier._passes, *passes), earlier.done
 
     def __enter__(self) -> Self:
         return self
