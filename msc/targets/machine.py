@@ -292,8 +292,11 @@ class Machine:
 
     @property
     def vector_flops(self) -> float:
-        """Operations on f32 that the vectors of a core begin in a cycle; a multiply-add is two."""
-        return self.ports.arithmetic * self.part * self.lanes(4) * (2 if self.fma else 1)
+        """Operations on f32 that the vectors of a core begin in a cycle; a multiply-add is two.
+
+        Ports are those for whole vectors, also where units are narrower.
+        """
+        return self.ports.arithmetic * self.lanes(4) * (2 if self.fma else 1)
 
     @property
     def flops(self) -> float:

@@ -63,3 +63,4 @@ def test_the_peak_is_that_of_the_fastest_unit() -> None:
     assert PLAIN.flops == PLAIN.vector_flops == 2 * 8 * 2
     assert CUBE.flops == 16**3
     assert machine_named("x86-64-v2").vector_flops == 2 * 4
+    assert machine_named("znver4").vector_flops == 16 * 2  # a multiply-add of 512 bits in each cycle, in two halves
