@@ -13,6 +13,9 @@ from msc.dialects.ms.structure import GetParameterOp
 from msc.dialects.ms.target import set_target, target_attribute
 from msc.ir.typed import tensor_type
 
+GAIN = 0.9
+"""The part of the time of the first guess that another form must come to by the model: the model errs."""
+
 
 def module_of(
     block: Block, ops: Sequence[Operation], like: Operation, results: Sequence[SSAValue] | None = None

@@ -27,7 +27,7 @@ from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.pooling import BasicPoolingOp
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph_kernel.forms import given_for, module_of
+from msc.graph_kernel.forms import GAIN, given_for, module_of
 from msc.graph_kernel.kernel_results import add_reason
 from msc.graph_kernel.layout.block_layouts import (
     BlockLayouts,
@@ -41,9 +41,6 @@ from msc.graph_kernel.layout.pack_operands import PackOperands
 from msc.graph_kernel.layout.read_transposed import ReadTransposed
 from msc.ir.typed import static_shape, tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
-
-GAIN = 0.9
-"""The part of the time of the first guess that another layout must come to by the model: the model errs."""
 
 BEHIND = ReadTransposed(), PackOperands(compare=False)
 """What decides how kernels read their operands once images have their layouts."""

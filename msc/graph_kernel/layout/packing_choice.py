@@ -25,14 +25,11 @@ from msc.cost.register_tiles import long_row, micro_panel_widths
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.linear import MatrixProductOp
-from msc.graph_kernel.forms import given_for, module_of
+from msc.graph_kernel.forms import GAIN, given_for, module_of
 from msc.graph_kernel.kernel_results import add_reason
 from msc.graph_kernel.layout.stored_inputs import movers_before
 from msc.schedule.kernel_cycles import KernelCycles
 from msc.targets.machine import Machine
-
-GAIN = 0.9
-"""The part of the time of the first guess that another place must come to by the model: the model errs."""
 
 WASTE = 1.125
 """Times its even share of panels that the busiest thread may have."""
