@@ -55,7 +55,8 @@ class LocalBuffer:
 class ArrayAccess:
     """One access to an array in a Body: its index over loop variables, and the ranges of the loops inside the Body.
 
-    Where it `varies`, calls decide how far a loop inside the Body goes over the array.
+    Where it `varies`, calls decide how far a loop inside the Body goes over the array. Where it is `rolled`, a loop
+    inside the Body that is neither unrolled nor of vectors goes over it.
     """
 
     array: int
@@ -66,6 +67,7 @@ class ArrayAccess:
     inner: Mapping[int, range]
     vector: int | None
     varies: bool = False
+    rolled: bool = False
 
 
 def body_accesses(
@@ -86,18 +88,22 @@ def body_accesses(
 
 @dataclass(frozen=True)
 class _Inside:
-    """Below loops inside a Body: their ranges, those whose ends calls decide, the vector loop, the number of a leaf."""
+    """Below loops inside a Body: their ranges, those whose ends calls decide, those that are neither unrolled nor of
+    vectors, the vector loop, the number of a leaf.
+    """
 
     ranges: Mapping[int, range]
     open: frozenset[int] = frozenset()
+    rolled: frozenset[int] = frozenset()
     vector: int | None = None
     leaf: int = 0
 
     def access(
         self, array: int, index: tuple[AffineExpr, ...], *, writes: bool = False, combines: bool = False
     ) -> ArrayAccess:
-        varies = any(self.open & expr.used_dims() for expr in index)
-        return ArrayAccess(array, index, writes, combines, self.leaf, self.ranges, self.vector, varies)
+        dims = frozenset[int]().union(*(expr.used_dims() for expr in index))
+        varies, rolled = bool(self.open & dims), bool(self.rolled & dims)
+        return ArrayAccess(array, index, writes, combines, self.leaf, self.ranges, self.vector, varies, rolled)
 
     def below(self, loop: ForLoop, depth: int) -> _Inside:
         is_open = any(end.used_dims() and simplified(end).used_dims() for end in (loop.lower, loop.upper))
@@ -105,6 +111,7 @@ class _Inside:
             self,
             ranges={**self.ranges, depth: iterations(loop, self.ranges)},
             open=self.open | {depth} if is_open else self.open,
+            rolled=self.rolled if loop.kind in ("unroll", "vector") else self.rolled | {depth},
             vector=depth if loop.kind == "vector" else self.vector,
         )
 

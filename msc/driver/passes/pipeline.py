@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 from xdsl.passes import ModulePass, PassOptionInfo, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.hints import isa
 
 from msc.driver.passes.registry import all_passes, load_pass
 from msc.ir.locations import SourceText
@@ -25,6 +26,16 @@ _TOKEN = re.compile(
 )
 
 Value = str | int | bool | float
+_WORDS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    int | None: "a whole number",
+    float: "a number",
+    str: "a name",
+    tuple[int, ...]: "whole numbers",
+    tuple[str, ...]: "names",
+}
+"""What people write for an option, by its type."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,7 @@ def _instantiate(request: _Request, source: SourceText) -> ModulePass:
         raise MscError(source.diagnostic("MSC0401", message, name.start, name.stop, help=help_line))
     chosen = load_pass(name.text)
     _check_option_names(request, chosen, source)
+    _check_option_values(request, chosen, source)
     try:
         return chosen.from_spec(ArgSpec(name.text, dict(request.options)))
     except (ValueError, TypeError) as error:
@@ -89,6 +101,25 @@ def _check_option_names(request: _Request, chosen: type[ModulePass], source: Sou
             )
 
 
+def _check_option_values(request: _Request, chosen: type[ModulePass], source: SourceText) -> None:
+    kinds = get_type_hints(chosen)
+    for option, place in request.places.items():
+        values, kind = request.options[option], kinds[option.replace("-", "_")]
+        if _fits(values, kind):
+            continue
+        given = ",".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+        message = f"option '{option}' of '{chosen.name}' takes {_WORDS.get(kind, str(kind))}, not '{given}'"
+        note = _options_note(chosen)
+        raise MscError(source.diagnostic("MSC0402", message, place.start, place.stop, notes=(note,)))
+
+
+def _fits(values: tuple[Value, ...], kind: Any) -> bool:
+    """Whether the values of an option are of its kind; Python's bool is an int, too."""
+    if any(isinstance(value, bool) for value in values) and kind is not bool:
+        return False
+    return isa(values, kind) or (len(values) == 1 and isa(values[0], kind))
+
+
 def _options_note(chosen: type[ModulePass]) -> str:
     options = ", ".join(map(_option_text, get_pass_option_infos(chosen)))
     return f"options of '{chosen.name}': {options or 'none'}"
@@ -96,7 +127,8 @@ def _options_note(chosen: type[ModulePass]) -> str:
 
 def _option_text(info: PassOptionInfo) -> str:
     default = "" if info.default_value is None else f" = {info.default_value}"
-    return f"{info.name.replace('_', '-')}: {info.expected_type}{default}"
+    kind = info.expected_type.strip("'")
+    return f"{info.name.replace('_', '-')}: {kind}{default}"
 
 
 class _Parser:

@@ -102,6 +102,9 @@ class _Check:
             for uses in by_array(body_accesses(self._model, body, around.ranges, {array})).values():
                 if place.scope == "register" and forwarded(uses):
                     continue
+                if place.scope == "register" and any(use.rolled for use in uses):
+                    message = f"a loop that is not unrolled goes over {place.array}: registers have no index"
+                    raise ScheduleError(f"{message}. Unroll it, or place {place.array} in stack", place.line)
                 buffers = local_buffers(uses, around.depth)
                 if buffers is None:
                     raise ScheduleError(

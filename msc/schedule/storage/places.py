@@ -177,7 +177,7 @@ class _Search:
             if array in aliased:
                 found[array] = self._names[aliased[array]], 0
             elif each is not None and sizes[array] <= room:
-                found[array] = "register" if sizes[array] <= self._machine.register_file else "stack", sizes[array]
+                found[array] = self._local(uses[array], sizes[array]), sizes[array]
                 room -= sizes[array]
             else:
                 found[array] = "workspace", 0
@@ -192,11 +192,16 @@ class _Search:
             if buffer is None:
                 found[array] = "workspace", 0
             elif size <= room:
-                found[array] = "register" if size <= self._machine.register_file else "stack", size
+                found[array] = self._local(each, size), size
                 room -= size
             else:
                 found[array] = "part of workspace", 0
         return found
+
+    def _local(self, uses: Sequence[ArrayAccess], size: int) -> str:
+        """The scope of a buffer inside the function: registers have no index, so unrolled loops go over them."""
+        in_registers = size <= self._machine.register_file and not any(use.rolled for use in uses)
+        return "register" if in_registers else "stack"
 
     def _bytes(self, array: int, buffers: Sequence[LocalBuffer] | None) -> int:
         shapes = [self._model.arrays[array].shape] if buffers is None else [b.shape for b in buffers]

@@ -266,7 +266,7 @@ for m, n
             "product",
             """place t0 in out0
 for m tile 3
-  place t0 in register
+  place t0 in stack
   for m, n
     run S0
   for k, m, n
@@ -274,6 +274,18 @@ for m tile 3
   for m, n
     run S2""".splitlines(),
             "line 6: t0 goes back to out0 when this block ends, over what the block writes to out0",
+        ),
+        (
+            "product",
+            """for m tile 3
+  place t0 in register
+  for m unroll, n vector
+    run S0
+  for k, m, n vector
+    run S1
+  for m unroll, n vector
+    run S2""".splitlines(),
+            "line 5: a loop that is not unrolled goes over t0: registers have no index",
         ),
     ],
 )

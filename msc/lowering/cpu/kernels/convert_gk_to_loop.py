@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
-from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
+from msc.analysis.properties import KERNEL_FUNCTIONS, KERNELS, SCHEDULED, VECTORS
 from msc.analysis.target import target_of
 from msc.cost.prediction import predict
 from msc.dialects import gk
@@ -55,7 +55,7 @@ class ConvertGkToLoop(ModulePass):
     """
 
     name = "convert-gk-to-loop"
-    contract = Contract(requires=(SCHEDULED,), ensures=(KERNEL_FUNCTIONS,), breaks=(VECTORS,))
+    contract = Contract(requires=(KERNELS, SCHEDULED), ensures=(KERNEL_FUNCTIONS,), breaks=(VECTORS,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = _Functions(op)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
-from msc.analysis.properties import KERNEL_FUNCTIONS, VECTORS
+from msc.analysis.properties import KERNEL_FUNCTIONS, KERNELS, VECTORS
 from msc.analysis.target import target_of
 from msc.dialects.loop import AccessOp, ForOp, LoopKind, LoopKindAttr
 from msc.ir.contracts import Contract
@@ -43,7 +43,7 @@ class Vectorize(ModulePass):
     """
 
     name = "vectorize"
-    contract = Contract(requires=(KERNEL_FUNCTIONS,), ensures=(VECTORS,))
+    contract = Contract(requires=(KERNELS, KERNEL_FUNCTIONS), ensures=(VECTORS,))
     enable: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
