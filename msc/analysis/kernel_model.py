@@ -37,8 +37,7 @@ from msc.poly.model import (
     statements_of,
     with_accumulators,
 )
-from msc.poly.moved_reads import with_moved_reads
-from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
+from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, with_moved_reads
 from msc.poly.valid_extents import NotABox, over_symbols
 from msc.poly.valid_statements import bounded
 

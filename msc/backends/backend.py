@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from msc.backends.stage import COMMON, Stage, StageTable
-from msc.backends.switches import COMMON_SWITCHES, Switch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -20,6 +19,26 @@ if TYPE_CHECKING:
     from msc.poly.schedule_tree.nodes import Tree
     from msc.runtime.artifact import CompiledModel
     from msc.runtime.program import CProgram, Signature
+
+
+@dataclass(frozen=True)
+class Switch:
+    """An optimisation: without it the pass is left out or, where there are `options`, runs with those."""
+
+    name: str
+    meaning: str
+    pass_name: str
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+COMMON_SWITCHES = (
+    Switch("batch-norms", "batch norms folded into convolutions", "fold-batch-norm"),
+    Switch("cse", "common subexpression elimination", "cse"),
+    Switch("fusion", "several operations in one kernel", "cluster-kernels", {"fuse": False}),
+    Switch("invariants", "loop-invariant code motion", "hoist-invariants"),
+    Switch("views", "views moved below the operations that they separate", "sink-views"),
+)
+"""Those of the stages that all back ends share."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msc.backends.backend import CBackend, CodeOptions
+from msc.backends.backend import CBackend, CodeOptions, Switch
 from msc.backends.stage import Stage, kernel_stage, runs
-from msc.backends.switches import Switch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

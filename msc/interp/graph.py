@@ -15,7 +15,6 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.interp.control import CONTROL
 from msc.interp.inputs import arguments, arranged, declared
-from msc.interp.liveness import last_uses
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
 from msc.ir.donation import updates
@@ -157,3 +156,18 @@ def _checked(op: MsOp, results: tuple[Array, ...]) -> tuple[Array, ...]:
             message = f"{op.name} infers {op.result_tensor(i)}, but its meaning gives a {type_text(array)}"
             raise MscError(Diagnostic("MSC0900", message, source_location(op)))
     return results
+
+
+def last_uses(block: Block) -> Mapping[Operation, Sequence[SSAValue]]:
+    """For each operation of the block: the values whose last use in the block, nested regions included, it is.
+
+    Results that are never used die with the operation that makes them.
+    """
+    seen: set[SSAValue] = set()
+    dying: dict[Operation, list[SSAValue]] = {}
+    for op in reversed(list(block.ops)):
+        touched = [*op.results, *(operand for inner in op.walk() for operand in inner.operands)]
+        fresh = list(dict.fromkeys(value for value in touched if value not in seen))
+        seen.update(fresh)
+        dying[op] = fresh
+    return dying

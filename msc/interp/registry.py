@@ -26,7 +26,6 @@ _FAMILIES = (
     "convolution",
     "pooling",
     "normalisation",
-    "ordering",
     "movement",
     "indexing",
     "generic",

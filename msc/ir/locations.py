@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation
+from xdsl.printer import Printer
 from xdsl.utils.hints import isa
 
 from msc.support.diagnostics import Diagnostic, Location
@@ -140,3 +141,17 @@ def _leaves(location: LocationAttr) -> list[LocationAttr]:
     if isinstance(location, FusedLoc) and isa(location.locations, ArrayAttr[Attribute]):
         return [leaf for leaf in location.locations if isinstance(leaf, LocationAttr) and leaf != UNKNOWN_LOC]
     return [] if location == UNKNOWN_LOC else [location]
+
+
+class SourcePrinter(Printer):
+    """xDSL's printer, with one location an operation, at its end.
+
+    xDSL puts one behind an operation's type, too: in front of the regions of a custom form as `scf.while` has, where
+    no parser looks for it.
+    """
+
+    def print_operation_type(self, op: Operation) -> None:
+        has_custom_form = not self.print_generic_format and type(op).print is not Operation.print
+        shown, self.print_debuginfo = self.print_debuginfo, self.print_debuginfo and not has_custom_form
+        super().print_operation_type(op)
+        self.print_debuginfo = shown

@@ -53,7 +53,7 @@ from msc.nn.pooling import (
     AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d, MaxPool3d,
 )
 from msc.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from msc.nn.sequence_losses import CTCLoss, MultilabelMarginLoss
+from msc.nn.losses import CTCLoss, MultilabelMarginLoss
 from msc.nn.transformer import (
     MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
     TransformerEncoderLayer,

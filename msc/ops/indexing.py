@@ -23,7 +23,6 @@ from msc.ops.arithmetic import add, mul
 from msc.ops.comparison import less
 from msc.ops.operands import cast as cast_to
 from msc.ops.operands import is_data
-from msc.ops.table import write_rows
 from msc.support.arrays import Array
 
 _LARGE = 2**31 - 1
@@ -326,3 +325,14 @@ def flat_places(indices: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
         place = counted if place is None else add(mul(place, size), counted)
     assert place is not None
     return place
+
+
+def write_rows(table: Tensor, places: Tensor, rows: Tensor, join: str | None = None) -> Tensor:
+    """`rows` put into the entries of `table` at `places`; joined with what is there by the operation `join`, if any."""
+    for i in range(places.shape[0]):
+        number = Tensor(i, dtypes.int64)
+        place, row = apply("extract_slice", places, number), apply("extract_slice", rows, number)
+        if join is not None:
+            row = apply(join, apply("extract_slice", table, place), row)
+        table = apply("insert_slice", table, place, row)
+    return table

@@ -12,12 +12,11 @@ from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiIndexError, ApiValueError
 from msc.frontend.tensor import Number, Tensor, concrete, tensor_method
-from msc.ops.indexing import flat_places, in_graph
+from msc.ops.indexing import flat_places, in_graph, write_rows
 from msc.ops.operands import cast as cast_to
 from msc.ops.operands import flexible, only_tensor
 from msc.ops.selection import integer_indices, masked_fill, tuple_places
 from msc.ops.shapes import axis_of, ravel, reshape, swapaxes
-from msc.ops.table import write_rows
 
 _JOINS: dict[str, tuple[str | None, Any]] = {
     "none": (None, None),

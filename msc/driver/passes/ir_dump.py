@@ -8,7 +8,7 @@ from io import StringIO
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.driver.passes.registry import all_passes
-from msc.ir.printing import SourcePrinter
+from msc.ir.locations import SourcePrinter
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ from msc.driver.verbs.verb import Verb
 
 if TYPE_CHECKING:
     from msc.driver.artifacts.forms import Output
+
+if TYPE_CHECKING:
+    from msc.driver.compile import Step
 
 
 @click.command(name="compile", cls=Verb)
@@ -91,7 +95,7 @@ def _compile(
         library.place(output.path, OutputGuard(library.inputs, reporting.force))
         return
     from msc.driver.artifacts.emission import emit
-    from msc.driver.reports.timing_table import timing_table
+    from msc.driver.verbs.compile import timing_table
 
     compilation = emit(model, output, options, reporting, force=reporting.force)
     if timing:
@@ -109,3 +113,18 @@ def _folder(name: str | None) -> Path | None:
 
 def _path(name: str | None) -> Path | None:
     return None if name is None else Path(name)
+
+
+def timing_table(steps: Sequence[Step]) -> str:
+    """One line a step, one a stage and one for all, in milliseconds."""
+    lines = [f"{'stage':<10}{'step':<24}{'ms':>10}"]
+    for stage in dict.fromkeys(step.stage for step in steps):
+        members = [step for step in steps if step.stage == stage]
+        lines += [f"{stage:<10}{step.name:<24}{step.seconds * 1e3:>10.2f}" for step in members]
+        lines.append(f"{stage:<10}{'':<24}{_milliseconds(members):>10.2f} in all")
+    lines.append(f"{'total':<34}{_milliseconds(steps):>10.2f}")
+    return "\n".join(lines)
+
+
+def _milliseconds(steps: Sequence[Step]) -> float:
+    return sum(step.seconds for step in steps) * 1e3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def command(
     from msc.driver.compile import stem_of
     from msc.driver.models.model_inputs import read_values
     from msc.driver.reports.benchmark import Workload
-    from msc.driver.tuner.durations import parse_duration
     from msc.driver.tuner.tuning import tune
+    from msc.driver.verbs.tune import parse_duration
     from msc.schedule.tuning.tuned_schedules import is_tuning
     from msc.support.outputs import OutputGuard, OutputSet
 
@@ -82,3 +83,15 @@ def _tell(line: str) -> None:
 
 def _silent(line: str) -> None:
     """What --quiet does with a line."""
+
+
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh]?)")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from `60`, `0.5s`, `5m` or `1h`. Raises MSC0008."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise MscError(Diagnostic("MSC0008", f"'{text}' is not a time; write 60s, 5m or 1h"))
+    return float(match.group(1)) * _SECONDS[match.group(2)]

@@ -24,10 +24,10 @@ from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guards
 from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Slot, TensorContent, unchanged
+from msc.frontend.reader.libraries import unread_function
 from msc.frontend.reader.numbers import RuntimeNumber, truth
 from msc.frontend.reader.settling import settle
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.unread import unread_function
 from msc.frontend.tensor import Tensor
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, Location

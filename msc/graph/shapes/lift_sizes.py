@@ -23,8 +23,7 @@ from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute
 from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
-from msc.graph.shapes.size_expressions import Linear, linear, product
-from msc.graph.shapes.size_numbers import numbers_of, of_sizes
+from msc.graph.shapes.size_expressions import Linear, linear, numbers_of, of_sizes, product
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location

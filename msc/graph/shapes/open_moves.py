@@ -24,8 +24,7 @@ from msc.dialects.element_types import element_type
 from msc.dialects.ms.base import MsOp
 from msc.dialects.open_sizes import INSIDE, VALID, valid_attribute
 from msc.graph.emitter import Emitter
-from msc.graph.shapes.size_expressions import linear
-from msc.graph.shapes.size_numbers import number
+from msc.graph.shapes.size_expressions import linear, number
 from msc.ir.typed import static_shape
 from msc.poly.affine import bounds
 from msc.poly.valid_extents import Factor, Size, ranges_of

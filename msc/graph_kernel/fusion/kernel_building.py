@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -13,7 +14,6 @@ from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.structure import ConstantOp
-from msc.graph.origins import label_of
 from msc.graph_kernel.fusion.areas import Area, AreaGraph
 from msc.ir.locations import fused_location
 
@@ -140,3 +140,24 @@ def _replace_operands(body: Block, replacements: Mapping[SSAValue, SSAValue]) ->
         for k, value in enumerate(op.operands):
             if value in replacements:
                 op.operands[k] = replacements[value]
+
+
+LABEL_LENGTH = 48
+"""Longer labels are cut; they become parts of C names."""
+
+
+def origin_of(op: Operation) -> str:
+    """The short name of the operation that the user wrote."""
+    attribute = op.attributes.get(MS_ORIGIN)
+    return attribute.data if isinstance(attribute, StringAttr) else op.name.removeprefix("ms.")
+
+
+def label_of(ops: Iterable[Operation]) -> str:
+    """The origins of a kernel's operations in order, without repetitions: `conv2d_add_relu`."""
+    names = [name for name, _ in groupby(map(origin_of, ops))]
+    label = names[0]
+    for name in names[1:]:
+        if len(label) + len(name) + 1 > LABEL_LENGTH - 4:
+            return f"{label}_etc"
+        label = f"{label}_{name}"
+    return label

@@ -34,7 +34,6 @@ _FAMILIES = (
     "resizing",
     "sampling",
     "scattering",
-    "selection",
     "sequences",
     "shapes",
     "signal",

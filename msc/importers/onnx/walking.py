@@ -6,11 +6,12 @@ from collections import ChainMap
 from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Self
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+from xdsl.utils.exceptions import VerifyException
 
 from msc.importers.onnx.builder import Builder
-from msc.importers.onnx.faults import Faults
 from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading.attributes import check_attributes
@@ -27,9 +28,35 @@ from msc.importers.onnx.registry import importer_of
 from msc.importers.onnx.unsupported import REASONS
 from msc.importers.onnx.values import OnnxValue, Slot, known
 from msc.importers.onnx.writing import Writing
+from msc.ir.errors import code_of, help_of
 from msc.ir.locations import file_location
-from msc.support.diagnostics import Location, did_you_mean
+from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 from msc.support.naming import value_hint
+
+
+class Faults:
+    """A context that names the node in the errors of the operations it becomes.
+
+    A damaged model asks for things that no importer foresees (an axis of 10^18, a table of a terabyte): NumPy then
+    raises exceptions of any kind, which are the model's mistakes and not ours.
+    """
+
+    def __init__(self, label: str, place: Location) -> None:
+        self._label = label
+        self._place = place
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, VerifyException):
+            message = f"{self._label}: {error}"
+            raise MscError(Diagnostic(code_of(error), message, self._place, help=help_of(error))) from error
+        if isinstance(error, Exception) and not isinstance(error, MscError):
+            reason = str(error).partition("\n")[0][:200]
+            message = f"{self._label} cannot be imported: {type(error).__name__}{': ' if reason else ''}{reason}"
+            raise MscError(Diagnostic("MSC0790", message, self._place)) from error
+
 
 MAXIMUM_NODES = 200_000
 """After inlining and unrolling; a model whose functions call each other can grow exponentially."""

@@ -17,14 +17,13 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
-from msc.nn.optim.own_steps import OwnSteps, centralised
 from msc.nn.optim.schedules import LearningRateSchedule
 from msc.support.diagnostics import did_you_mean
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 
-class Optimizer(OwnSteps, Cell):
+class Optimizer(Cell):
     """Base: `optimizer(gradients)` updates `parameters`, in their order.
 
     `learning_rate` is a number, a schedule (a Cell from the step to the rate) or a sequence with a rate for each step.
@@ -216,7 +215,7 @@ class Optimizer(OwnSteps, Cell):
                 message = f"the gradient of '{parameter.name}' has shape {gradient.shape}, not {parameter.shape}"
                 raise ApiValueError("MSC0858", f"{self._kind}: {message}")
             value = parameter.value()
-            gradient = centralised(gradient) if self._centralised[number] else gradient
+            gradient = _centralised(gradient) if self._centralised[number] else gradient
             gradient = gradient if self.loss_scale == 1 else gradient * (1 / self.loss_scale)
             rate = cast(Tensor, rates[number] if isinstance(rates, tuple) else rates)
             rate = rate if rate.dtype is value.dtype else rate.astype(value.dtype)
@@ -232,9 +231,18 @@ class Optimizer(OwnSteps, Cell):
             return gradient + value * cast(Tensor, decay(self.global_step.value()))
         return gradient + value * decay if decay else gradient
 
-    def is_centralised(self, number: int) -> bool:
-        """Whether the gradient of a parameter is centralised."""
-        return self._centralised[number]
+    def decay_weight(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Gradients with the decays of their weights."""
+        pairs = zip(self.parameters, gradients, strict=True)
+        return tuple(self.decayed(n, p.value(), g) for n, (p, g) in enumerate(pairs))
+
+    def scale_grad(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Gradients divided by the scale of the loss."""
+        return tuple(g if self.loss_scale == 1 else g * (1 / self.loss_scale) for g in gradients)
+
+    def gradients_centralization(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Gradients less their means, in the groups that ask for it."""
+        return tuple(_centralised(g) if self._centralised[n] else g for n, g in enumerate(gradients))
 
     def get_weight_decay(self) -> Any:
         """The weight decay of this step: one, or a tuple with one for each parameter if there are groups."""
@@ -258,3 +266,10 @@ def _listed(given: Any) -> list[Any]:
     if isinstance(given, Parameter):
         return [given]
     return list(cast(Iterable[Any], given)) if isinstance(given, Iterable) else [given]
+
+
+def _centralised(gradient: Tensor) -> Tensor:
+    """The gradient less its mean over all axes but the first, if it has more than one (Yong et al., 2020)."""
+    if gradient.ndim < 2:
+        return gradient
+    return gradient - gradient.mean(axis=tuple(range(1, gradient.ndim)), keep_dims=True)

@@ -14,8 +14,8 @@ from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.dialects.arrays import numpy_dtype
 from msc.interp import evaluate_loops
-from msc.lowering.cpu.verification.loop_stage_operations import KERNEL
-from msc.lowering.cpu.verification.loop_stage_operations import LANES as LANE_BY_LANE
+from msc.lowering.cpu.verification.verify_loop_stage import KERNEL
+from msc.lowering.cpu.verification.verify_loop_stage import LANES as LANE_BY_LANE
 from msc.runtime.artifact import CompiledModel
 
 Parse = Callable[[str], ModuleOp]

@@ -1,4 +1,4 @@
-"""Composite activations in basic operations. Comparisons are false for NaN, so each form passes NaN on."""
+"""Composite activations and softmax in basic operations. Comparisons are false for NaN: each form passes NaN on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from xdsl.ir import SSAValue
 
 from msc.dialects import ms
+from msc.dialects.ms.activations import AlongAxisOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 
@@ -101,3 +102,22 @@ def _clip(op: ms.ClipOp, emit: Emitter) -> SSAValue:
     low, high = op.plain("min"), op.plain("max")
     x = emit(ms.MaximumOp, op.x, low) if isinstance(low, float) else op.x
     return emit(ms.MinimumOp, x, high) if isinstance(high, float) else x
+
+
+def _shifted(op: AlongAxisOp, emit: Emitter) -> SSAValue:
+    """X less the largest element, so that no power overflows."""
+    return emit(ms.SubOp, op.x, emit(ms.ReduceMaxOp, op.x, axis=[op.int_("axis")], keep_dims=True))
+
+
+@expander(ms.SoftmaxOp)
+def _softmax(op: ms.SoftmaxOp, emit: Emitter) -> SSAValue:
+    powers = emit(ms.ExpOp, _shifted(op, emit))
+    total = emit(ms.ReduceSumOp, powers, axis=[op.int_("axis")], keep_dims=True)
+    return emit(ms.MulOp, powers, emit(ms.ReciprocalOp, total))
+
+
+@expander(ms.LogSoftmaxOp)
+def _log_softmax(op: ms.LogSoftmaxOp, emit: Emitter) -> SSAValue:
+    shifted = _shifted(op, emit)
+    total = emit(ms.ReduceSumOp, emit(ms.ExpOp, shifted), axis=[op.int_("axis")], keep_dims=True)
+    return emit(ms.SubOp, shifted, emit(ms.LogOp, total))

@@ -16,12 +16,10 @@ Expander: TypeAlias = Callable[[Op, Emitter], SSAValue]
 
 _FAMILIES = (
     "activations",
-    "softmax",
     "normalisation",
     "ordering",
     "linear",
     "convolution",
-    "transposed_convolution",
     "pooling",
     "reductions",
     "shapes",

@@ -1,4 +1,4 @@
-"""Movements that move nothing, and pairs that are one. Elements are copied, never computed on: all is exact."""
+"""Movements and views that move nothing, and pairs that are one: exact, since elements are only copied."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.dialects import ms
-from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.base import MsOp, ViewOp
 from msc.dialects.ms.shapes import known
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.arithmetic import defined_by
@@ -71,3 +71,15 @@ def _of_one_place(op: ms.GatherOp, emit: Emitter) -> SSAValue | None:
     if op.shape(1) or op.checked_axis() != 0 or is_constant(op.indices):
         return None
     return emit(ms.ExtractSliceOp, op.x, op.indices)
+
+
+@simplification(ms.ReshapeOp, ms.FlattenOp, ms.SqueezeOp, ms.ExpandDimsOp)
+def _view(op: ViewOp, emit: Emitter) -> SSAValue | None:
+    """The operand if it has the shape already; a view of a view is one view of what that shows."""
+    shape = op.result_shape()
+    if not known(shape):
+        return None
+    if known(op.shape(0)) and op.shape(0) == shape:
+        return op.operands[0]
+    inner = defined_by(op.operands[0], ViewOp)
+    return None if inner is None else emit.reshape(inner.operands[0], shape)

@@ -1,4 +1,7 @@
-"""Matrix products of transposed operands read them the other way round, which is exact: the same sums in one order."""
+"""Matrix products that read transposed operands the other way round, and convolutions without taps in padding.
+
+Both are exact: the same sums in one order, and padding times a weight adds nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.dialects import ms
+from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.shapes import known
+from msc.graph.convolution_sections import Section, reached_by_taps, section_of
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.arithmetic import defined_by
 from msc.graph.simplify.simplifications.registry import simplification
@@ -34,3 +40,18 @@ def _untransposed(value: SSAValue) -> SSAValue | None:
     rank = len(perm)
     swapped = (*range(rank - 2), rank - 1, rank - 2)
     return inner.x if rank >= 2 and perm == swapped else None
+
+
+@simplification(ms.Conv1dOp, ms.Conv2dOp, ms.Conv3dOp)
+def _taps_in_padding(op: ConvolutionOp, emit: Emitter) -> SSAValue | None:
+    """The kernel is cut to the taps that read data at some position, as dilated ones on small images have."""
+    if not op.is_padded or not known((*op.shape(0), *op.shape(1))):
+        return None
+    reading = [[tap for tap, results in enumerate(axis) if results] for axis in reached_by_taps(op)]
+    if not all(reading):
+        return None
+    taps = [range(axis[0], axis[-1] + 1) for axis in reading]
+    if [len(axis) for axis in taps] == list(op.kernel()):
+        return None
+    sections = [Section(axis, range(count)) for axis, count in zip(taps, op.result_shape()[2:], strict=True)]
+    return section_of(op, sections, emit, op.bias)

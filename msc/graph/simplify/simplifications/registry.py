@@ -14,7 +14,7 @@ from msc.support.families import import_families
 Op = TypeVar("Op", bound=MsOp)
 Rule: TypeAlias = Callable[[Op, Emitter], SSAValue | None]
 
-_FAMILIES = ("arithmetic", "selection", "movement", "views", "reductions", "products", "convolutions")
+_FAMILIES = ("arithmetic", "selection", "movement", "reductions", "products")
 _RULES: dict[type[MsOp], list[Rule[MsOp]]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products, and determinants by elimination unrolled over the rows."""
 
 from __future__ import annotations
 
@@ -51,6 +51,43 @@ def _einsum(node: Node) -> OnnxValue:
 @importer("Det")
 def _det(node: Node) -> OnnxValue:
     """By fraction-free elimination with the largest pivot of each column, unrolled over the rows."""
-    from msc.importers.onnx.operators.determinant import determinant
+    from msc.importers.onnx.operators.linear import determinant
 
     return determinant(node, node[0])
+
+
+def determinant(node: Node, x: OnnxValue) -> OnnxValue:
+    """The determinants of the matrices in the last two axes, by elimination with the largest pivot of each column."""
+    *lead, size, columns = node.shape_of(x)
+    if size != columns or size > 32:
+        raise node.failure("MSC0711", f"msc takes determinants of square matrices up to 32, not of {x.type}")
+    result = node(ms.BroadcastToOp, node.scalar(1, x.dtype), shape=lead)
+    for left in range(size, 0, -1):
+        pivot, x = _step(node, x, lead, left)
+        result = node(ms.MulOp, result, pivot)
+    return result
+
+
+def _step(node: Node, x: OnnxValue, lead: list[int], size: int) -> tuple[OnnxValue, OnnxValue]:
+    """The pivot of the first column, with the sign of bringing it to the top, and the rest after eliminating it."""
+    column = _cut(node, x, lead, (0, size), (0, 1))
+    best = node(ms.ArgmaxOp, node(ms.AbsOp, column), axis=-2, keep_dims=True)
+    pivot_row = node(ms.GatherElementsOp, x, node(ms.BroadcastToOp, best, shape=[*lead, 1, size]), axis=-2)
+    pivot = node.reshape(_cut(node, pivot_row, lead, (0, 1), (0, 1)), lead)
+    # The first row takes the pivot's place.
+    first = _cut(node, x, lead, (0, 1), (0, size))
+    place = node.reshape(node(ms.IotaOp, shape=[size], dtype=best.type.element_type), (size, 1))
+    swapped = node(ms.SelectOp, node(ms.EqualOp, place, best), first, x)
+    sign = node(
+        ms.SelectOp, node(ms.EqualOp, node.reshape(best, lead), 0), node.scalar(1, x.dtype), node.scalar(-1, x.dtype)
+    )
+    rest = _cut(node, swapped, lead, (1, size), (0, size))
+    divisor = node(ms.SelectOp, node(ms.EqualOp, pivot, 0), node.scalar(1, x.dtype), pivot)
+    factors = node(ms.DivOp, _cut(node, rest, lead, (0, size - 1), (0, 1)), node.reshape(divisor, (*lead, 1, 1)))
+    reduced = node(ms.SubOp, rest, node(ms.MulOp, factors, pivot_row))
+    return node(ms.MulOp, pivot, sign), _cut(node, reduced, lead, (0, size - 1), (1, size))
+
+
+def _cut(node: Node, x: OnnxValue, lead: list[int], rows: tuple[int, int], columns: tuple[int, int]) -> OnnxValue:
+    begin = [*(0 for _ in lead), rows[0], columns[0]]
+    return node(ms.SliceOp, x, begin=begin, end=[*lead, rows[1], columns[1]])

@@ -13,10 +13,9 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.properties import KERNEL_FUNCTIONS, KERNELS, VECTORS
 from msc.analysis.target import target_of
-from msc.dialects.loop import AccessOp, ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop import AccessOp, ForOp, LoadOp, LoopKind, LoopKindAttr, StoreOp
 from msc.ir.contracts import Contract
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.vectorize.straight_line import unroll_inside
 from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
 from msc.lowering.cpu.vectorize.vector_tails import Tail, local_rows, may_be_part
@@ -221,3 +220,40 @@ def _constant_loop(start: int, end: int, step: int, kind: LoopKind, label: str |
     op = ForOp(AffineMap.constant_map(start), AffineMap.constant_map(end), (), step, kind, label)
     op.variable.name_hint = label
     return op
+
+
+def unroll_inside(loop: ForOp) -> None:
+    """Replace the unrolled loops inside a loop by their iterations; what several of these load is loaded once."""
+    inner = [op for op in loop.body.block.ops if isinstance(op, ForOp) and _is_unrolled(op)]
+    for tile in inner:
+        unroll_inside(tile)
+        _replace(tile)
+    if inner:
+        _load_once(loop)
+
+
+def _is_unrolled(loop: ForOp) -> bool:
+    return loop.kind.data is LoopKind.UNROLL and loop.constant_range is not None
+
+
+def _replace(tile: ForOp) -> None:
+    block = tile.parent
+    assert block is not None
+    for k in tile.constant_range or ():
+        block.insert_ops_before(VectorBody(tile, AffineExpr.constant(k), (), 1, {}).operations, tile)
+    tile.detach()
+    tile.erase()
+
+
+def _load_once(loop: ForOp) -> None:
+    """Of equal loads from buffers that the loop does not write, keep the first."""
+    operations = list(loop.body.block.ops)
+    written = {op.target for op in operations if isinstance(op, StoreOp)}
+    known: dict[tuple[SSAValue, AffineMap, tuple[SSAValue, ...]], Operation] = {}
+    for op in operations:
+        if isinstance(op, LoadOp) and op.source not in written:
+            first = known.setdefault((op.source, op.map, tuple(op.indices)), op)
+            if first is not op:
+                op.result.replace_all_uses_with(first.results[0])
+                op.detach()
+                op.erase()

@@ -9,8 +9,8 @@ import msc
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload
-from msc.driver.tuner.durations import parse_duration
 from msc.driver.tuner.tuning import searches, tune
+from msc.driver.verbs.tune import parse_duration
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.tuning.tuned_schedules import TunedSchedule, TuningFile, read_tuning, target_text
 from msc.support.diagnostics import MscError
