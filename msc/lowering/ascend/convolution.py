@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineExpr
@@ -10,7 +9,7 @@ from xdsl.ir.affine import AffineExpr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, rows_of_image
 from msc.lowering.ascend.convolutions import CubeConvolution
-from msc.lowering.ascend.matmul import MatmulWriter
+from msc.lowering.ascend.matmul import NOTHING, Epilogue, MatmulWriter
 from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
 from msc.lowering.ascend.operands import FractalOperand, Operand, OutputTile, Rows, RowsOperand, Way
 from msc.lowering.ascend.rows_to_l1 import Matrix
@@ -100,15 +99,11 @@ class ConvolutionWriter(MatmulWriter):
         shape: MatmulShape,
         tiling: ConvolutionTiling,
         convolution: CubeConvolution,
-        relu: bool = False,
-        finished: Callable[[OutputTile], None] | None = None,
-        landing: Buffer | None = None,
-        bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None,
+        epilogue: Epilogue = NOTHING,
         operands: tuple[tuple[Buffer, int], ...] = (),
-        scaling: tuple[float, int] | None = None,
     ) -> None:
         self.tiling, self.convolution = tiling, convolution
-        super().__init__(builder, shape, tiling.schedule, relu, finished, landing, bias, operands, scaling)
+        super().__init__(builder, shape, tiling.schedule, epilogue, operands)
 
     def make_operand(self, is_a: bool) -> Operand:
         t, c, (base_m, base_n, base_k) = self.tiling, self.convolution, self.tiling.schedule.base

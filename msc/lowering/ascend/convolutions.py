@@ -12,7 +12,7 @@ from msc.poly.affine import LinearForm, linear_form
 from msc.poly.compute import affine_map
 from msc.poly.contraction import Contraction
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
+from msc.poly.scalar import Constant, Read, reads, rewritten
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
 
@@ -229,7 +229,7 @@ def without_padding(model: KernelModel) -> tuple[KernelModel | None, int]:
         read.operand == r.operand for s in model.statements if s is not sums for r in reads(s.body)
     ):
         return None, 0
-    body = _replaced(sums.body, read, moved)
+    body = rewritten(sums.body, lambda leaf: moved if leaf == read else leaf)
     kept = tuple(replace(s, body=body) if s is sums else s for s in model.statements if s not in writers)
     return replace(model, statements=kept), int(outside.pop())
 
@@ -247,15 +247,3 @@ def _moved(read: Read, copy: KernelStatement) -> Read | None:
             at[d] = index - form.constant
     results = [expr.replace_dims_and_symbols(at, []) for expr in copy.body.index.results]
     return Read(copy.body.operand, affine_map(read.index.num_dims, results), read.dtype)
-
-
-def _replaced(body: Scalar, old: Read, new: Read) -> Scalar:
-    match body:
-        case Apply():
-            return Apply(body.op, tuple(_replaced(arg, old, new) for arg in body.args))
-        case Cast():
-            return replace(body, arg=_replaced(body.arg, old, new))
-        case Read():
-            return new if body == old else body
-        case _:
-            return body

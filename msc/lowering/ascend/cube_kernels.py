@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from msc.dialects import davinci
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
@@ -18,7 +19,7 @@ from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
 from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
 from msc.lowering.ascend.kernels import KernelRequest
-from msc.lowering.ascend.matmul import MatmulWriter
+from msc.lowering.ascend.matmul import Epilogue, MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.operands import OutputTile
 from msc.lowering.ascend.products import CubeProduct, StridedArray, cube_product, matmul_shape, outline
@@ -100,7 +101,7 @@ class _Kernel:
             builder = self.request.builder("cube", self.schedule.cores)
             bias = None if form.bias is None else self._bias(builder, form.bias[0])
             scaling = None if form.scaling is None else (form.scaling.scale, form.scaling.offset)
-            self._writer(builder, relu=form.relu, bias=bias, scaling=scaling).write()
+            self._writer(builder, Epilogue(form.relu, bias, scaling)).write()
             return builder.finish()
         assert program is not None
         coupled = self.request.target.cores.coupled
@@ -110,39 +111,16 @@ class _Kernel:
             [self._source(builder, access) for access, _ in program.rows],
         )
         via = "ub" if coupled else "gm"
-        return write_fused(builder, self.shape, self.schedule, program, inputs, via, make=self._made)
+        return write_fused(builder, self.shape, self.schedule, program, inputs, via, partial(self._writer, builder))
 
-    def _made(
-        self,
-        builder: KernelBuilder,
-        shape: MatmulShape,
-        schedule: MatmulSchedule,
-        *,
-        finished: Callable[[OutputTile], None],
-        landing: Buffer | None,
-    ) -> MatmulWriter:
-        del shape, schedule
-        return self._writer(builder, finished=finished, landing=landing)
-
-    def _writer(
-        self,
-        builder: KernelBuilder,
-        *,
-        relu: bool = False,
-        finished: Callable[[OutputTile], None] | None = None,
-        landing: Buffer | None = None,
-        bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None,
-        scaling: tuple[float, int] | None = None,
-    ) -> MatmulWriter:
+    def _writer(self, builder: KernelBuilder, epilogue: Epilogue) -> MatmulWriter:
         out = self._place(builder, self.product.out)
         if self.windows is not None:
             windows, tiling = self.windows
             operands = ((self._argument(builder, windows.image), 0), (self._argument(builder, windows.filters), 0), out)
-            return ConvolutionWriter(
-                builder, self.shape, tiling, windows, relu, finished, landing, bias, operands, scaling
-            )
+            return ConvolutionWriter(builder, self.shape, tiling, windows, epilogue, operands)
         operands = (self._place(builder, self.product.a), self._place(builder, self.product.b), out)
-        return MatmulWriter(builder, self.shape, self.schedule, relu, finished, landing, bias, operands, scaling)
+        return MatmulWriter(builder, self.shape, self.schedule, epilogue, operands)
 
     def _argument(self, builder: KernelBuilder, array: int) -> Buffer:
         return builder.arguments[(*self.request.inputs, *self.request.outputs).index(array)]

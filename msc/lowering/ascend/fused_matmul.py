@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import DavinciKernelOp
-from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.lowering.ascend.matmul import MatmulWriter
+from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
+from msc.lowering.ascend.matmul import Epilogue, MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape
 from msc.lowering.ascend.operands import OutputTile
 from msc.lowering.ascend.tile_program import TileProgram, formula_program
@@ -26,20 +26,6 @@ from msc.targets.davinci_isa import Pipe, Space
 
 _FULL, _TAKEN = 0, 1
 """The flags between the cores of a block: a tile is there, and a tile was taken."""
-
-
-class MakeWriter(Protocol):
-    """`MatmulWriter`, or what writes products of another form."""
-
-    def __call__(
-        self,
-        builder: KernelBuilder,
-        shape: MatmulShape,
-        schedule: MatmulSchedule,
-        *,
-        finished: Callable[[OutputTile], None],
-        landing: Buffer | None,
-    ) -> MatmulWriter: ...
 
 
 @dataclass(frozen=True)
@@ -76,9 +62,12 @@ def write_fused(
     program: TileProgram,
     inputs: Inputs,
     via: str = "gm",
-    make: MakeWriter = MatmulWriter,
+    writer: Callable[[Epilogue], MatmulWriter] | None = None,
 ) -> DavinciKernelOp:
-    """The kernel of a program on A B; the last argument is its output. Raises MSC1021 for a path that there is not."""
+    """The kernel of a program on A B, which `writer` writes; the last argument is its output.
+
+    Raises MSC1021 for a path that there is not.
+    """
     check_path(builder, via)
     coupled = builder.target.cores.coupled
     landing = None
@@ -96,7 +85,7 @@ def write_fused(
                 builder.wait_for_cores(_TAKEN)
             builder.tell_cores(Pipe.FIX, _FULL)
 
-    cube = make(builder, shape, schedule, finished=finished, landing=landing)
+    cube = (writer or partial(MatmulWriter, builder, shape, schedule))(Epilogue(finished=finished, landing=landing))
     vector = TileWriter(builder, program, types, schedule.base[1], schedule.base[0] // halves, landing is not None)
     vector.landing = landing
     part = _VectorPart(builder, shape, schedule, vector, inputs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.ir.affine import AffineExpr
 
@@ -32,33 +32,41 @@ def matmul_kernel(
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
     builder = KernelBuilder("matmul", target, "cube", schedule.cores, sizes)
     builder.name_arguments("a", "b", "c")
-    MatmulWriter(builder, shape, schedule, relu=relu).write()
+    MatmulWriter(builder, shape, schedule, Epilogue(relu)).write()
     return builder.finish()
 
 
-class MatmulWriter:
-    """Writes the product into a kernel; `finished` is told of each tile, which goes to C or to `landing`.
+@dataclass(frozen=True)
+class Epilogue:
+    """What follows the sums: `scaling` is a factor of integers, and an offset of the bytes that they become.
 
-    `scaling` is a factor of sums of integers, and an offset of the bytes that they become.
+    `finished` is told of each tile, which goes to C or to `landing`.
     """
+
+    relu: bool = False
+    bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None
+    scaling: tuple[float, int] | None = None
+    finished: Callable[[OutputTile], None] | None = None
+    landing: Buffer | None = None
+
+
+NOTHING = Epilogue()
+
+
+class MatmulWriter:
+    """Writes the product into a kernel. `operands` are A, B and C with their first elements, if not the arguments."""
 
     def __init__(
         self,
         builder: KernelBuilder,
         shape: MatmulShape,
         schedule: MatmulSchedule,
-        relu: bool = False,
-        finished: Callable[[OutputTile], None] | None = None,
-        landing: Buffer | None = None,
-        bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None,
+        epilogue: Epilogue = NOTHING,
         operands: tuple[tuple[Buffer, int], ...] = (),
-        scaling: tuple[float, int] | None = None,
     ) -> None:
-        self.bias, self.scaling = bias, scaling
-        self._operands = operands
+        self.builder, self.shape, self.schedule, self.epilogue = builder, shape, schedule, epilogue
+        self._operands, self.bias = operands, epilogue.bias
         self._first = tuple(first for _, first in operands) or (0, 0, 0)
-        self.builder, self.shape, self.schedule, self.relu, self.finished = builder, shape, schedule, relu, finished
-        self.landing = landing
         self.before_landing: Callable[[], None] = lambda: builder.wait_flag(Pipe.V, Pipe.FIX, 0)
         """Waits until the vector unit has read the tile that landed before."""
         base_m, base_n, _ = schedule.base
@@ -71,7 +79,7 @@ class MatmulWriter:
         self.c = self.sources[2]
         self.a, self.b = self.make_operand(True), self.make_operand(False)
         self.sums = alloc(Space.cc, shape.sum_dtype, self.sum_halves * sums, "c0")
-        if bias is not None:
+        if (bias := epilogue.bias) is not None:
             self.bias1 = alloc(Space.cbuf, bias(OutputTile(0, 0, 0, 0))[0].dtype, self.a.buffers * base_n, "bias1")
             self.bias0 = alloc(Space.bt, shape.sum_dtype, self.tables * base_n, "bias0")
 
@@ -187,8 +195,8 @@ class MatmulWriter:
         self.b.begin(tile)
         self._sum(tile)
         self._out(tile)
-        if self.finished is not None:
-            self.finished(tile)
+        if self.epilogue.finished is not None:
+            self.epilogue.finished(tile)
 
     def _even(self, size: int, axis: int) -> bool:
         """Whether all tiles along an axis are whole."""
@@ -356,19 +364,19 @@ class MatmulWriter:
         if not unit:
             b.set_flag(Pipe.M, Pipe.FIX, half)
             b.wait_flag(Pipe.M, Pipe.FIX, half)
-        row = self.shape.rows[2]
+        row, landing, scaling = self.shape.rows[2], self.epilogue.landing, self.epilogue.scaling
         to: tuple[Buffer, Expr] = (self.c, expression(tile.m) * row + tile.n + tile.at_c)
-        if self.landing is not None:
-            to = (self.landing, 0)
+        if landing is not None:
+            to = (landing, 0)
             self.before_landing()
-        name = "copy_matrix_cc_to_gm" if self.landing is None else "copy_matrix_cc_to_ubuf"
+        name = "copy_matrix_cc_to_gm" if landing is None else "copy_matrix_cc_to_ubuf"
         scale, more = None, dict[str, Expr]()
-        if self.scaling is not None and self.landing is None:
-            name, scale, more = f"{name}_quant", self.scaling[0], {"offset": self.scaling[1]}
+        if scaling is not None and landing is None:
+            name, scale, more = f"{name}_quant", scaling[0], {"offset": scaling[1]}
         b.emit(
             name, to, (self.sums, half * (base_m * base_n)), scalar=scale, n=tile.columns, m=tile.rows,
-            dst_stride=row if self.landing is None else base_n, src_stride=up(tile.rows, 16),
-            relu=int(self.relu), unit_flag=3 if unit else 0, **more,
+            dst_stride=row if landing is None else base_n, src_stride=up(tile.rows, 16),
+            relu=int(self.epilogue.relu), unit_flag=3 if unit else 0, **more,
         )  # fmt: skip
         if not unit:
             b.set_flag(Pipe.FIX, Pipe.M, half)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import is_
 
 from msc.poly.schedule_tree.nodes import (
     Block,
@@ -21,7 +22,6 @@ from msc.poly.schedule_tree.nodes import (
     Run,
     ScheduleError,
     Tree,
-    all_blocks,
     below,
     walk,
 )
@@ -73,18 +73,7 @@ def fuse(tree: Tree, axis: str) -> Tree:
 
 def _without(block: Block, axis: str) -> Block:
     """A block without the loops over an axis, but what runs in them."""
-    nodes: list[Node] = []
-    for node in block.nodes:
-        match node:
-            case Loop() if node.axis == axis:
-                nodes += _without(node.body, axis).nodes
-            case Loop():
-                nodes.append(replace(node, body=_without(node.body, axis)))
-            case Cut():
-                nodes.append(replace(node, head=_without(node.head, axis), tail=_without(node.tail, axis)))
-            case Run():
-                nodes.append(node)
-    return replace(block, nodes=tuple(nodes))
+    return _rebuilt(block, lambda node: node.body.nodes if isinstance(node, Loop) and node.axis == axis else (node,))
 
 
 def sink(tree: Tree, loop: Loop) -> Tree:
@@ -186,38 +175,12 @@ def _placed(tree: Tree, place: Place, loop: Loop) -> Tree:
 
 def uncut(tree: Tree) -> Tree:
     """What runs below all cuts runs to the end."""
-
-    def whole(block: Block) -> Block:
-        nodes: list[Node] = []
-        for node in block.nodes:
-            match node:
-                case Cut():
-                    nodes += whole(node.head).nodes
-                case Loop():
-                    nodes.append(replace(node, body=whole(node.body)))
-                case Run():
-                    nodes.append(node)
-        return replace(block, nodes=tuple(nodes))
-
-    return replace(tree, body=whole(tree.body))
+    return replace(tree, body=_rebuilt(tree.body, lambda node: node.head.nodes if isinstance(node, Cut) else (node,)))
 
 
 def without_places(tree: Tree) -> Tree:
     """The loops alone, without places and prefetches."""
-
-    def bare(block: Block) -> Block:
-        return Block(tuple(map(node, block.nodes)))
-
-    def node(old: Node) -> Node:
-        match old:
-            case Loop():
-                return replace(old, body=bare(old.body))
-            case Cut():
-                return replace(old, head=bare(old.head), tail=bare(old.tail))
-            case Run():
-                return old
-
-    return replace(tree, body=bare(tree.body))
+    return with_blocks(tree, lambda block: Block(block.nodes))
 
 
 def chain(node: Node) -> Iterator[Loop]:
@@ -244,28 +207,30 @@ def put(tree: Tree, old: Node, new: Node) -> Tree:
 
 def replace_nodes(tree: Tree, old: Node, new: Sequence[Node]) -> Tree:
     """The tree with others in the place of a node, which is told by its identity."""
-
-    def inside(block: Block) -> Block:
-        nodes: list[Node] = []
-        for node in block.nodes:
-            nodes += new if node is old else [_below(node, inside)]
-        unchanged = len(nodes) == len(block.nodes) and all(map(_same, nodes, block.nodes))
-        return block if unchanged else Block(tuple(nodes), block.places, block.prefetches)
-
-    return Tree(tree.axes, inside(tree.body))
-
-
-def _same(first: object, second: object) -> bool:
-    return first is second
+    return Tree(tree.axes, _rebuilt(tree.body, lambda node: new if node is old else (node,)))
 
 
 def mapped(tree: Tree, change: Callable[[Node], Node]) -> Tree:
     """The tree with every node changed, those below a node before it."""
+    return replace(tree, body=_rebuilt(tree.body, lambda node: (change(node),)))
 
-    def inside(block: Block) -> Block:
-        return replace(block, nodes=tuple(change(_below(node, inside)) for node in block.nodes))
 
-    return replace(tree, body=inside(tree.body))
+def with_blocks(tree: Tree, change: Callable[[Block], Block]) -> Tree:
+    """The tree with every block changed, in the order of the text."""
+
+    def changed(block: Block) -> Block:
+        new = change(block)
+        nodes = tuple(_below(node, changed) for node in new.nodes)
+        return new if all(map(is_, nodes, new.nodes)) else replace(new, nodes=nodes)
+
+    return replace(tree, body=changed(tree.body))
+
+
+def _rebuilt(block: Block, change: Callable[[Node], Sequence[Node]]) -> Block:
+    """A block with others in the place of each node, those below a node before it; the same one if none is another."""
+    nodes = [new for node in block.nodes for new in change(_below(node, lambda inner: _rebuilt(inner, change)))]
+    unchanged = len(nodes) == len(block.nodes) and all(map(is_, nodes, block.nodes))
+    return block if unchanged else replace(block, nodes=tuple(nodes))
 
 
 def _below(node: Node, inside: Callable[[Block], Block]) -> Node:
@@ -324,7 +289,8 @@ def prefetch(tree: Tree, block: Block, new: Prefetch) -> Tree:
     Another distance along the same axis replaces the old one.
     """
     others = tuple(p for p in block.prefetches if (p.array, p.axis) != (new.array, new.axis))
-    return _with_block(tree, block, replace(block, prefetches=(*others, new)))
+    asked = replace(block, prefetches=(*others, new))
+    return with_blocks(tree, lambda each: asked if each is block else each)
 
 
 def without_prefetches(tree: Tree) -> Tree:
@@ -334,22 +300,7 @@ def without_prefetches(tree: Tree) -> Tree:
         inner = only_loop(node) if isinstance(node, Loop) and node.body.prefetches and not node.body.places else None
         return inner if inner is not None and isinstance(node, Loop) and inner.axis == node.axis else node
 
-    tree = mapped(tree, whole)
-    for block in [block for block in all_blocks(tree.body) if block.prefetches]:
-        tree = _with_block(tree, block, replace(block, prefetches=()))
-    return tree
-
-
-def _with_block(tree: Tree, old: Block, new: Block) -> Tree:
-    """The tree with another block in the place of one, which is told by its identity."""
-
-    def inside(block: Block) -> Block:
-        if block is old:
-            return new
-        nodes = tuple(_below(node, inside) for node in block.nodes)
-        return block if all(map(_same, nodes, block.nodes)) else replace(block, nodes=nodes)
-
-    return replace(tree, body=inside(tree.body))
+    return with_blocks(mapped(tree, whole), lambda block: replace(block, prefetches=()) if block.prefetches else block)
 
 
 def compute_at(tree: Tree, node: Node, loop: Loop | None) -> Tree:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from msc.poly.schedule_tree.moves import chain, only_loop
-from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, Tree, below, blocks, statements
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Run, Tree, below, blocks, statements
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,3 @@ def own_statements(node: Node) -> tuple[int, ...]:
         node = node.body.nodes[0]
     last = node.body.nodes[0] if isinstance(node, Loop) and node.body.nodes else node
     return last.statements if isinstance(last, Run) else ()
-
-
-def is_cut(node: Node) -> bool:
-    """Whether a node is in two parts."""
-    return isinstance(node, Cut)

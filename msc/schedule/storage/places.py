@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from math import prod
 
 from msc.dialects.element_types import BYTES
@@ -21,9 +22,9 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Nest, generate
 from msc.poly.overwriting import aliased_outputs
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.moves import without_places
-from msc.poly.schedule_tree.nodes import Block, Cut, Node, Place, Run, Tree, all_blocks, below, walk
+from msc.poly.schedule_tree.moves import with_blocks, without_places
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.nodes import Place, Run, Tree, all_blocks, below, walk
 from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.proof import lost
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -208,22 +209,8 @@ class _Search:
         return sum(map(prod, shapes)) * BYTES[self._model.arrays[array].dtype]
 
     def _with_places(self, placed: Mapping[int, Sequence[Place]]) -> Tree:
-        numbers = iter(range(len(self._blocks)))
-
-        def block(old: Block) -> Block:
-            number = next(numbers)
-            return replace(old, nodes=tuple(map(node, old.nodes)), places=tuple(placed.get(number, ())))
-
-        def node(old: Node) -> Node:
-            match old:
-                case TreeLoop():
-                    return replace(old, body=block(old.body))
-                case Cut():
-                    return replace(old, head=block(old.head), tail=block(old.tail))
-                case Run():
-                    return old
-
-        return replace(self._bare, body=block(self._bare.body))
+        numbers = count()
+        return with_blocks(self._bare, lambda block: replace(block, places=tuple(placed.get(next(numbers), ()))))
 
 
 def _rank(scope: str) -> int:

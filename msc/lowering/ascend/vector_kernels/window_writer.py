@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Mapping
 
 from msc.dialects.davinci import DavinciKernelOp
-from msc.lowering.ascend.insert_sync import synchronise
+from msc.lowering.ascend.builder import Buffer, KernelBuilder
 from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.vector_kernels.axes import Axes, axes_of
 from msc.lowering.ascend.vector_kernels.bodies import NotForVectors
-from msc.lowering.ascend.vector_kernels.room import ConstantBuffer
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Tiling, all_tilings
 from msc.lowering.ascend.vector_kernels.window_tile import WindowCost, WindowTile
 from msc.lowering.ascend.vector_kernels.windows import WindowReduction, windows
-from msc.lowering.ascend.vector_kernels.writer import fill_places, write_tasks
-from msc.support.diagnostics import MscError
+from msc.lowering.ascend.vector_kernels.writer import TRIES, finished, with_room, write_tasks
 
-_TRIES = 40
-"""Tilings that are tried, the best predicted ones."""
 _FLOATS = ("f16", "bf16", "f32")
 
 
@@ -36,16 +31,15 @@ def write(request: KernelRequest) -> DavinciKernelOp | None:
     if axes is None:
         return None
     cost = WindowCost(found, axes, request.target)
-    for tiling in islice(_tilings(request, axes, cost), _TRIES):
-        try:
-            kernel = _finished(request, found, axes, tiling)
-        except NotForVectors:
-            return None
-        except MscError:  # no room, or too few flags
-            continue
-        _note(request, axes, tiling, cost)
-        return kernel
-    return None
+    tilings = _tilings(request, axes, cost)
+    try:
+        made = with_room(tilings[:TRIES], lambda tiling: _finished(request, found, cost, tiling))
+    except NotForVectors:
+        return None
+    if made is None:
+        return None
+    _note(request, axes, made[0], cost)
+    return made[1]
 
 
 def _tilings(request: KernelRequest, axes: Axes, cost: WindowCost) -> list[Tiling]:
@@ -55,25 +49,11 @@ def _tilings(request: KernelRequest, axes: Axes, cost: WindowCost) -> list[Tilin
     return sorted(predicted, key=lambda tiling: (predicted[tiling], tiling.tile))
 
 
-def _finished(request: KernelRequest, found: WindowReduction, axes: Axes, tiling: Tiling) -> DavinciKernelOp:
-    """The kernel with its flags."""
-    _, fills = _written(request, found, axes, tiling, [])
-    kernel, _ = _written(request, found, axes, tiling, fills)
-    synchronise(kernel)
-    return kernel
+def _finished(request: KernelRequest, found: WindowReduction, cost: WindowCost, tiling: Tiling) -> DavinciKernelOp:
+    def tile(b: KernelBuilder, arguments: Mapping[int, Buffer]) -> WindowTile:
+        return WindowTile(b, found, cost.axes, tiling, arguments, in_place=cost.stores_in_place(tiling))
 
-
-def _written(
-    request: KernelRequest, found: WindowReduction, axes: Axes, tiling: Tiling, fills: Sequence[ConstantBuffer]
-) -> tuple[DavinciKernelOp, Sequence[ConstantBuffer]]:
-    b = request.builder("vector", tiling.cores)
-    arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
-    cost = WindowCost(found, axes, request.target)
-    tile = WindowTile(b, found, axes, tiling, arguments, in_place=cost.stores_in_place(tiling))
-    fill_places(b, fills)
-    tile.load_kept()
-    write_tasks(b, tile, axes, tiling, cost.launch(tiling))
-    return b.finish(), tile.room.fills
+    return finished(request, tiling, tile, lambda b, t: write_tasks(b, t, cost.axes, tiling, cost.launch(tiling)))
 
 
 def _note(request: KernelRequest, axes: Axes, tiling: Tiling, cost: WindowCost) -> None:

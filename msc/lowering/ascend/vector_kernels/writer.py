@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from typing import TypeVar
 
 from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.gk.schedule import ScheduleAttr
@@ -25,7 +25,7 @@ from msc.poly.schedule_tree.text import to_lines
 from msc.support.diagnostics import MscError
 from msc.targets.davinci_isa import DTYPES, Space
 
-_TRIES = 40
+TRIES = 40
 """Tilings that are tried, the best predicted ones."""
 
 
@@ -53,14 +53,11 @@ def _tiled(request: KernelRequest, axes: Axes, *, double: bool) -> DavinciKernel
     """The kernel with the best tiling that has room; None where none has. Raises NotForVectors."""
     plain, own = _simplified(request, axes)
     found = tilings(plain.model, request.outputs, own, request.target, double=double)
-    for tiling in islice(found, _TRIES):
-        try:
-            kernel = _finished(plain, own, tiling, None)
-        except MscError:  # no room, or too few flags
-            continue
-        _note(request, axes, tiling)
-        return kernel
-    return None
+    made = with_room(found[:TRIES], lambda tiling: _finished(plain, own, tiling, None))
+    if made is None:
+        return None
+    _note(request, axes, made[0])
+    return made[1]
 
 
 def _simplified(request: KernelRequest, axes: Axes) -> tuple[KernelRequest, Axes]:
@@ -74,12 +71,8 @@ def _in_chunks(request: KernelRequest, axes: Axes) -> DavinciKernelOp | None:
     parts = chunked(request.model, request.outputs, axes)
     if parts is None:
         return None
-    for tiling in chunk_tilings(axes, parts, request.target):
-        try:
-            return _finished(request, axes, tiling, parts)
-        except MscError:  # no room, or too few flags
-            continue
-    return None
+    made = with_room(chunk_tilings(axes, parts, request.target), lambda t: _finished(request, axes, t, parts))
+    return None if made is None else made[1]
 
 
 def _note(request: KernelRequest, axes: Axes, tiling: Tiling) -> None:
@@ -117,32 +110,59 @@ def written(request: KernelRequest, axes: Axes, tiling: Tiling) -> DavinciKernel
 
 
 def _finished(request: KernelRequest, axes: Axes, tiling: Tiling, parts: Chunked | None) -> DavinciKernelOp:
-    """The kernel with its flags."""
-    _, fills = _written(request, axes, tiling, parts, [])
-    kernel, _ = _written(request, axes, tiling, parts, fills)
+    cost = Cost(request.model, axes, request.target)
+    in_place = parts is None and cost.stores_in_place(tiling)
+
+    def tile(b: KernelBuilder, arguments: Mapping[int, Buffer]) -> TaskWriter:
+        return TaskWriter(b, request.model, axes, tiling, arguments, in_place=in_place, chunked=parts is not None)
+
+    def tasks(b: KernelBuilder, tile: TaskWriter) -> None:
+        if parts is None:
+            write_tasks(b, tile, axes, tiling, cost.launch(tiling))
+        else:
+            write_chunks(b, tile, parts)
+
+    return finished(request, tiling, tile, tasks)
+
+
+TileT = TypeVar("TileT", bound=TaskWriter)
+
+
+def finished(
+    request: KernelRequest,
+    tiling: Tiling,
+    make: Callable[[KernelBuilder, Mapping[int, Buffer]], TileT],
+    tasks: Callable[[KernelBuilder, TileT], None],
+) -> DavinciKernelOp:
+    """The kernel with its flags, written twice: the first time tells what places in UB have to hold from the start."""
+
+    def written(fills: Sequence[ConstantBuffer]) -> tuple[DavinciKernelOp, Sequence[ConstantBuffer]]:
+        b = request.builder("vector", tiling.cores)
+        tile = make(b, dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True)))
+        _fill_places(b, fills)
+        tile.load_kept()
+        tasks(b, tile)
+        return b.finish(), tile.room.fills
+
+    _, fills = written([])
+    kernel, _ = written(fills)
     synchronise(kernel)
     return kernel
 
 
-def _written(
-    request: KernelRequest, axes: Axes, tiling: Tiling, parts: Chunked | None, fills: Sequence[ConstantBuffer]
-) -> tuple[DavinciKernelOp, Sequence[ConstantBuffer]]:
-    """The kernel, and the places in UB that have to hold something from the start."""
-    b = request.builder("vector", tiling.cores)
-    arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
-    cost = Cost(request.model, axes, request.target)
-    in_place = parts is None and cost.stores_in_place(tiling)
-    tile = TaskWriter(b, request.model, axes, tiling, arguments, in_place=in_place, chunked=parts is not None)
-    fill_places(b, fills)
-    tile.load_kept()
-    if parts is None:
-        write_tasks(b, tile, axes, tiling, cost.launch(tiling))
-    else:
-        write_chunks(b, tile, parts)
-    return b.finish(), tile.room.fills
+def with_room(
+    tilings: Iterable[Tiling], make: Callable[[Tiling], DavinciKernelOp]
+) -> tuple[Tiling, DavinciKernelOp] | None:
+    """The first tiling whose kernel has room and flags enough, and the kernel."""
+    for tiling in tilings:
+        try:
+            return tiling, make(tiling)
+        except MscError:
+            continue
+    return None
 
 
-def fill_places(b: KernelBuilder, fills: Sequence[ConstantBuffer]) -> None:
+def _fill_places(b: KernelBuilder, fills: Sequence[ConstantBuffer]) -> None:
     """Fill the places in UB that hold something from the start."""
     for fill in fills:
         elements = fill.bytes // DTYPES[fill.dtype]
