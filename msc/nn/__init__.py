@@ -23,7 +23,7 @@ from msc.nn.losses import (
     KLDivLoss, L1Loss, LossBase, MAELoss, MarginRankingLoss, MSELoss, NLLLoss, RMSELoss, SmoothL1Loss,
     SoftMarginLoss, SoftmaxCrossEntropyWithLogits, TripletMarginLoss,
 )
-from msc.nn.margin_losses import (
+from msc.nn.losses import (
     FocalLoss, GaussianNLLLoss, MultiLabelSoftMarginLoss, MultiMarginLoss, PoissonNLLLoss,
     TripletMarginWithDistanceLoss,
 )

@@ -45,7 +45,7 @@ from msc.ops.losses import (
     smooth_l1_loss, soft_margin_loss, softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy,
     triplet_margin_loss,
 )
-from msc.ops.margin_losses import (
+from msc.ops.losses import (
     focal_loss, gaussian_nll_loss, multi_margin_loss, multilabel_soft_margin_loss, poisson_nll_loss,
 )
 from msc.ops.mapping import HyperMap, Map, MultitypeFuncGraph, partial

@@ -95,7 +95,6 @@ def _compile(
         library.place(output.path, OutputGuard(library.inputs, reporting.force))
         return
     from msc.driver.artifacts.emission import emit
-    from msc.driver.verbs.compile import timing_table
 
     compilation = emit(model, output, options, reporting, force=reporting.force)
     if timing:

@@ -44,7 +44,6 @@ def command(
     from msc.driver.models.model_inputs import read_values
     from msc.driver.reports.benchmark import Workload
     from msc.driver.tuner.tuning import tune
-    from msc.driver.verbs.tune import parse_duration
     from msc.schedule.tuning.tuned_schedules import is_tuning
     from msc.support.outputs import OutputGuard, OutputSet
 

@@ -1,9 +1,5 @@
 """What `jit` asks of the reader: signatures of calls, reading a call, and calls inside a graph."""
 
-# Values of user programs are of any type, and so is what they hold.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
-
 from __future__ import annotations
 
 import types
@@ -25,9 +21,12 @@ from msc.frontend.reader.places import are_shared
 from msc.frontend.reader.session import Runner, Session
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.reader.structures import Entries, Fields, Flattening, Items, Leaf, SameObject, Template
-from msc.frontend.reader.tracebacks import ShownToUsers
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError
+
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
 
 
 def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -194,3 +193,38 @@ def _call_cell(session: object, cell: Any, args: tuple[Any, ...], kwargs: dict[s
     if isinstance(session, Session):
         session.guards.cell(cell)
     return cell.run_construct(args, kwargs)
+
+
+Line = tuple[str, int, str]
+"""The file, the line and the function."""
+
+
+class ShownToUsers:
+    """Gives an error that leaves the block the lines as its traceback that were being read when it came up."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None or isinstance(error, Refusal):
+            return
+        lines: Sequence[Line] = getattr(error, "msc_frames", ())
+        if hasattr(error, "msc_frames"):
+            delattr(error, "msc_frames")
+        made: types.TracebackType | None = None
+        for line in reversed(lines):
+            made = _traceback(line, made)
+        raise error.with_traceback(made)
+
+
+def _traceback(line: Line, following: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback of one line: that of code that raises there."""
+    file, number, name = line
+    code = compile("\n" * (number - 1) + "raise StopIteration", file, "exec").replace(co_name=name)
+    try:
+        exec(code, {})
+    except StopIteration as raised:
+        own = raised.__traceback__
+        inner = None if own is None else own.tb_next
+        return None if inner is None else types.TracebackType(following, inner.tb_frame, inner.tb_lasti, number)
+    return following

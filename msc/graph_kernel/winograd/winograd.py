@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,14 +19,16 @@ from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
+from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph.emitter import Emitter
 from msc.graph_kernel.winograd.filter_gradient import FilterGradientKernels, gradient_by_filter
 from msc.graph_kernel.winograd.tiled_kernels import TiledConvolution, is_plain
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
-from msc.graph_kernel.winograd.volume_kernels import VolumeKernels
 from msc.graph_kernel.winograd.winograd_cost import ConvolutionForm, FormChoice, Sizes
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
+from msc.ir.typed import static_shape
 from msc.schedule.kernel_cycles import KernelCycles
 from msc.schedule.sums.partial_sums import LONG
 
@@ -114,3 +118,37 @@ def _is_plain_volume(conv: Conv3dOp, weight: SSAValue) -> bool:
 
 def _fits(conv: TiledConvolution) -> bool:
     return is_plain(conv) and conv.shape(1)[-2:] == (TAPS, TAPS) and 0 not in conv.result_shape()
+
+
+class VolumeKernels(WinogradKernels):
+    """One kernel whose convolution of a volume is computed in tiles of the images that the volume is made of.
+
+    Each image is transformed once. The product sums over the taps along the depth too: for each place in a tile it is a
+    convolution along the depth, and the places are the groups of one convolution.
+    """
+
+    def _input(self, emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        tiles = self._tiles(emit, values[0], self._size, self._matrices.input)
+        return [replace(self._axes, depth=self._conv.shape(0)[2]).to_matrices(emit, tiles)]
+
+    def _stored(self, weight: SSAValue, emit: Emitter) -> SSAValue:
+        """`[oc, ic, kd, 3, 3]` to `[(place in tile, oc), ic, kd, 1]`."""
+        places = self._places(weight, emit, [3, 4, 0, 1, 2])
+        rows, columns, outputs, *others = static_shape(places)
+        return emit.reshape(places, (rows * columns * outputs, *others, 1))
+
+    def _product(self, emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        tiles, filters = values
+        count, places, channels = static_shape(tiles)
+        depth = self._conv.shape(0)[2]
+        volume = (self._batch, depth, count // (self._batch * depth), places * channels)
+        images = emit(TransposeOp, emit.reshape(tiles, volume), perm=[0, 3, 1, 2])
+        products = emit(Conv2dOp, images, filters, group=places)
+        matrices = emit(TransposeOp, products, perm=[0, 2, 3, 1])
+        *rows, columns = static_shape(matrices)
+        return [emit.reshape(matrices, (prod(rows), columns))]  # an output's axes may be merged, not split
+
+    def _results(self, product: SSAValue, emit: Emitter) -> SSAValue:
+        rows, columns = static_shape(product)
+        places = self._size**2
+        return super()._results(emit.reshape(product, (rows, places, columns // places)), emit)

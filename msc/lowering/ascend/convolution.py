@@ -9,9 +9,9 @@ from xdsl.ir.affine import AffineExpr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, rows_of_image
 from msc.lowering.ascend.convolutions import CubeConvolution
-from msc.lowering.ascend.matmul import NOTHING, Epilogue, MatmulWriter
+from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
-from msc.lowering.ascend.operands import FractalOperand, Operand, OutputTile, Rows, RowsOperand, Way
+from msc.lowering.ascend.operands import NOTHING, Epilogue, FractalOperand, Operand, OutputTile, Rows, RowsOperand, Way
 from msc.lowering.ascend.rows_to_l1 import Matrix
 
 

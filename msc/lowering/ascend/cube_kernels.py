@@ -19,9 +19,9 @@ from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
 from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
 from msc.lowering.ascend.kernels import KernelRequest
-from msc.lowering.ascend.matmul import Epilogue, MatmulWriter
+from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
-from msc.lowering.ascend.operands import OutputTile
+from msc.lowering.ascend.operands import Epilogue, OutputTile
 from msc.lowering.ascend.products import CubeProduct, StridedArray, cube_product, matmul_shape, outline
 from msc.lowering.ascend.tile_program import TileProgram, tile_program
 from msc.lowering.ascend.tile_writer import TileSource

@@ -15,9 +15,9 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
-from msc.lowering.ascend.matmul import Epilogue, MatmulWriter
+from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape
-from msc.lowering.ascend.operands import OutputTile
+from msc.lowering.ascend.operands import Epilogue, OutputTile
 from msc.lowering.ascend.tile_program import TileProgram, formula_program
 from msc.lowering.ascend.tile_writer import Spot, TileSource, TileWriter
 from msc.support.diagnostics import Diagnostic, MscError

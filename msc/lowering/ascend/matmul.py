@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.ir.affine import AffineExpr
 
@@ -17,7 +17,16 @@ from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
 from msc.lowering.ascend.dealt_tiles import Deal
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, scalar_cycles
-from msc.lowering.ascend.operands import FractalOperand, MatrixOperand, Operand, OutputTile, Rows, Way
+from msc.lowering.ascend.operands import (
+    NOTHING,
+    Epilogue,
+    FractalOperand,
+    MatrixOperand,
+    Operand,
+    OutputTile,
+    Rows,
+    Way,
+)
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
@@ -34,23 +43,6 @@ def matmul_kernel(
     builder.name_arguments("a", "b", "c")
     MatmulWriter(builder, shape, schedule, Epilogue(relu)).write()
     return builder.finish()
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """What follows the sums: `scaling` is a factor of integers, and an offset of the bytes that they become.
-
-    `finished` is told of each tile, which goes to C or to `landing`.
-    """
-
-    relu: bool = False
-    bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None
-    scaling: tuple[float, int] | None = None
-    finished: Callable[[OutputTile], None] | None = None
-    landing: Buffer | None = None
-
-
-NOTHING = Epilogue()
 
 
 class MatmulWriter:

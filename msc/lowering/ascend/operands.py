@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineExpr
@@ -27,6 +28,23 @@ class OutputTile:
     """The place in each dimension of the batch."""
     turn: Expr = 0
     """What alternates from tile to tile of a core goes by this."""
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What follows the sums: `scaling` is a factor of integers, and an offset of the bytes that they become.
+
+    `finished` is told of each tile, which goes to C or to `landing`.
+    """
+
+    relu: bool = False
+    bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None
+    scaling: tuple[float, int] | None = None
+    finished: Callable[[OutputTile], None] | None = None
+    landing: Buffer | None = None
+
+
+NOTHING = Epilogue()
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,6 @@ def _einsum(node: Node) -> OnnxValue:
 @importer("Det")
 def _det(node: Node) -> OnnxValue:
     """By fraction-free elimination with the largest pivot of each column, unrolled over the rows."""
-    from msc.importers.onnx.operators.linear import determinant
-
     return determinant(node, node[0])
 
 

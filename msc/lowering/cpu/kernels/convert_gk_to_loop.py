@@ -9,6 +9,7 @@ from io import StringIO
 from xdsl.context import Context
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
@@ -17,6 +18,7 @@ from msc.analysis.properties import KERNEL_FUNCTIONS, KERNELS, SCHEDULED, VECTOR
 from msc.analysis.target import target_of
 from msc.cost.prediction import predict
 from msc.dialects import gk
+from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.loop.attributes import (
     LOOP_CYCLES,
@@ -26,11 +28,11 @@ from msc.dialects.loop.attributes import (
     LOOP_SCHEDULE,
     LOOP_TEMPORARIES,
 )
+from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.lowering.cpu.kernels.argsort_function import argsort_function
-from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
@@ -180,3 +182,43 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], l
     if pairs:
         function.attributes[LOOP_IN_PLACE] = ArrayAttr(pairs)
     return function
+
+
+class ArgumentNames:
+    """The names of kernels' inputs and outputs in a module."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._read: dict[str, set[str]] = {
+            op.symbol: {inner.symbol for inner in op.walk() if isinstance(inner, GetParameterOp)}
+            for op in module.ops
+            if isinstance(op, ParameterOp)
+        }
+
+    def of(self, kernel: KernelOp) -> tuple[str | None, ...]:
+        """A name, where there is one, for each input and then each output."""
+        pairs = zip(kernel.inputs, kernel.body.block.args, strict=True)
+        return (*(self._input(outer, inner) for outer, inner in pairs), *(r.name_hint for r in kernel.results))
+
+    def _input(self, outer: SSAValue, inner: SSAValue) -> str | None:
+        if isinstance(outer.owner, GetParameterOp):
+            return self._weight(outer.owner.symbol)
+        return inner.name_hint
+
+    def _weight(self, symbol: str) -> str:
+        """The weight of the model that a derived one is another form of; its own name if it is made of several."""
+        while len(sources := self._read.get(symbol, set())) == 1:
+            (symbol,) = sources
+        return symbol
+
+
+def shared_name(names: Sequence[str | None]) -> str | None:
+    """A name for an argument that kernels call differently: `fc1.weight` and `fc2.weight` are both a `weight`.
+
+    None where they share none, or a number alone, such as `down.1` and `up.1`.
+    """
+    parts = {tuple((name or "").split(".")) for name in names}
+    if len(parts) == 1:
+        return names[0]
+    last = {each[-1] for each in parts}
+    name = last.pop() if len(last) == 1 else ""
+    return name if name and not name[0].isdigit() else None

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.index_ranges import index_range
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
 from msc.analysis.target import Target, target_of
-from msc.dialects.loop import BufferSliceOp
+from msc.dialects.loop import BufferSliceOp, ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop.attributes import LOOP_CYCLES, LOOP_REASONS
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
@@ -26,7 +29,7 @@ from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.loop_body import is_arithmetic
 from msc.lowering.cpu.outline.loop_function import LoopFunction
-from msc.lowering.cpu.outline.loop_work import cycles_of, share
+from msc.support.wording import counted
 
 
 @dataclass(frozen=True)
@@ -101,3 +104,49 @@ def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:
 
 def _is_pure(op: Operation) -> bool:
     return isinstance(op, BufferSliceOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)
+
+
+def share(function: func.FuncOp, loop: ForOp, cycles: int, target: Target) -> None:
+    """Have threads share the iterations of a function's loop, of `cycles` each, if that saves more than it costs.
+
+    Then no loop inside is shared, whatever the schedule of its kernel says. The reason stands on the function.
+    """
+    trips, costs = loop.most_iterations or 0, target.machine.synchronisation.team
+    saved = (trips - ceil(trips / target.team)) * cycles
+    what = f"{counted(trips, 'iteration')} of {counted(cycles, 'cycle')}"
+    if target.team == 1:
+        return
+    if saved < max(1, costs):
+        reason = f"{what}: threads would save {counted(saved, 'cycle')}, and cost {costs:,.0f}"
+    else:
+        loop.kind = LoopKindAttr(LoopKind.PARALLEL)
+        alone = ", each of which runs the parallel loops of its kernels on one thread" if run_alone(loop) else ""
+        reason = f"threads share {what}{alone}"
+    function.attributes[LOOP_REASONS] = ArrayAttr([StringAttr(reason)])
+
+
+def run_alone(loop: ForOp) -> bool:
+    """Loops in one that threads share run on the thread that has the iteration. Whether there are any."""
+    inside = [op for op in loop.body.walk() if isinstance(op, ForOp) and op.kind.data is LoopKind.PARALLEL]
+    for op in inside:
+        op.kind, op.least = LoopKindAttr(LoopKind.SEQUENTIAL), None
+    return bool(inside)
+
+
+def cycles_of(op: Operation, functions: KernelFunctions) -> int:
+    """What the kernels that run in an iteration of a loop take on one thread; a loop of unknown length runs twice."""
+    total = 0
+    for inner in (inner for region in op.regions for block in region.blocks for inner in block.ops):
+        if isinstance(inner, func.CallOp):
+            found = functions.by_name[inner.callee.string_value()].attributes.get(LOOP_CYCLES)
+            total += found.value.data if isinstance(found, IntegerAttr) else 0
+        else:
+            total += _most_iterations(inner) * cycles_of(inner, functions)
+    return total
+
+
+def _most_iterations(op: Operation) -> int:
+    if not isinstance(op, scf.ForOp):
+        return 1
+    counter, step = index_range(op.body.block.args[0]), index_range(op.step)
+    return 2 if counter is None or step is None else (counter[1] - counter[0]) // max(1, step[0]) + 1

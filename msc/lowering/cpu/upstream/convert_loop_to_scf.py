@@ -11,14 +11,17 @@ from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
+    IndexType,
     ModuleOp,
     StringAttr,
     UnitAttr,
     UnregisteredOp,
     VectorType,
     f32,
+    i1,
+    i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
@@ -32,9 +35,58 @@ from msc.ir.typed import is_vector, tensor_type
 from msc.lowering.cpu.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.upstream.insertion_argsort import insertion_argsort
-from msc.lowering.cpu.upstream.vector_masks import give_masks_their_type
 from msc.lowering.cpu.vectorize.vector_reductions import splat
+
+
+def give_masks_their_type(module: ModuleOp) -> None:
+    """Turn every i1 that comes from a comparison of vectors into a vector of i1, through logical operations."""
+    for op in list(module.walk()):
+        shape = _mask_shape(op)
+        if shape is None:
+            continue
+        match op:
+            case arith.CmpfOp() | arith.CmpiOp():
+                _replace(op, op.operands, VectorType(i1, shape))
+            case arith.AndIOp() | arith.OrIOp() | arith.XOrIOp():
+                _replace(op, [_as_mask(operand, op, shape) for operand in op.operands], VectorType(i1, shape))
+            case arith.SelectOp():
+                _replace(op, op.operands, op.result.type)
+            case _:
+                pass
+
+
+def _mask_shape(op: Operation) -> tuple[int, ...] | None:
+    """The shape of the vectors that a comparison takes, or of a mask that another operation takes."""
+    compares = isinstance(op, arith.CmpfOp | arith.CmpiOp)
+    for operand in op.operands:
+        if is_vector(operand.type) and (compares or operand.type.element_type == i1):
+            return operand.type.get_shape()
+    return None
+
+
+def _as_mask(operand: SSAValue, op: Operation, shape: tuple[int, ...]) -> SSAValue:
+    if is_vector(operand.type):
+        return operand
+    broadcast = vector.BroadcastOp(operand, VectorType(i1, shape))
+    _insert_before(broadcast, op)
+    return broadcast.vector
+
+
+def _replace(op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> None:
+    new = UnregisteredOp.with_name(op.name).create(operands=operands, result_types=[type_], properties=op.properties)
+    new.location = op.location
+    new.results[0].name_hint = op.results[0].name_hint
+    _insert_before(new, op)
+    op.results[0].replace_all_uses_with(new.results[0])
+    op.detach()
+    op.erase()
+
+
+def _insert_before(new: Operation, op: Operation) -> None:
+    block = op.parent_block()
+    if block is not None:
+        block.insert_op_before(new, op)
+
 
 _OWN_DIALECTS = ("ms.", "gk.", "loop.")
 
@@ -250,3 +302,46 @@ def _without_own(attributes: ArrayAttr[DictionaryAttr] | None) -> ArrayAttr[Dict
         return None
     kept = [{n: v for n, v in a.data.items() if not n.startswith(_OWN_DIALECTS)} for a in attributes]
     return ArrayAttr([DictionaryAttr(a) for a in kept]) if any(kept) else None
+
+
+def insertion_argsort(op: loop.ArgsortRowOp, emit: Emit) -> scf.ForOp:
+    """A loop that inserts each key among the least before it, which stand in the scratch memory in ascending order.
+
+    The constants that it needs are emitted.
+    """
+    zero, one, count = (index_constant(emit, value) for value in (0, 1, op.count))
+    block = Block(arg_types=[IndexType()])
+    (place,), inside = block.args, _at_end(block)
+    key = inside(memref.LoadOp.get(op.keys, [*op.indices, place]))
+    kept = inside(arith.MinSIOp(place, count))
+    moved = scf.ForOp(zero, kept, one, [key, inside(arith.IndexCastOp(place, i64))], _move(op, key))
+    block.add_op(moved)
+    fits = inside(arith.CmpiOp(place, count, "slt"))
+    block.add_ops([scf.IfOp(fits, [], [*_stores(op, place, *moved.results), scf.YieldOp()]), scf.YieldOp()])
+    return scf.ForOp(zero, op.size, one, [], block)
+
+
+def _move(op: loop.ArgsortRowOp, key: SSAValue) -> Block:
+    """From the first greater key on, each moves to where the next one is; carried are a key and its place."""
+    block = Block(arg_types=[IndexType(), key.type, i64])
+    (at, *carried), inside = block.args, _at_end(block)
+    here = [inside(memref.LoadOp.get(op.scratch, [at])), inside(memref.LoadOp.get(op.places, [*op.indices, at]))]
+    less = inside(arith.CmpiOp(key, here[0], "slt"))
+    first = [inside(arith.SelectOp(less, new, old)) for new, old in zip(carried, here, strict=True)]
+    then = [inside(arith.SelectOp(less, old, new)) for new, old in zip(carried, here, strict=True)]
+    block.add_ops([*_stores(op, at, *first), scf.YieldOp(*then)])
+    return block
+
+
+def _stores(op: loop.ArgsortRowOp, at: SSAValue, key: SSAValue, place: SSAValue) -> list[Operation]:
+    """A key and its place."""
+    places = [*op.indices, at]
+    return [memref.StoreOp.get(key, op.scratch, [at]), memref.StoreOp.get(place, op.places, places)]
+
+
+def _at_end(block: Block) -> Emit:
+    def emit(op: Operation) -> SSAValue:
+        block.add_op(op)
+        return op.results[0]
+
+    return emit

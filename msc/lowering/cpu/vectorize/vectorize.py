@@ -32,7 +32,7 @@ class Vectorize(ModulePass):
     """Loops marked `vector` become operations on vectors of the target's width; sequential with `enable=false`.
 
     Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the
-    unrolled loops of a register tile in it are unrolled (`straight_line`). It is cut into whole vectors of the
+    unrolled loops of a register tile in it are unrolled. It is cut into whole vectors of the
     target's width (a loop where there are several) and, for the tail, a part of one more (`vector_tails`); where that
     may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one element at
     a time. Rows of several vectors of a register tile end with a part of one. An element-wise update of one place (`y
