@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerType, Signedness
@@ -65,15 +66,11 @@ def _largest(a: Range) -> int:
     return max(abs(a[0]), abs(a[1]))
 
 
-def _quotient(divide: Callable[[int, int], int]) -> Callable[[Range, Range], Range]:
+def _quotient(divide: Callable[[int, int], int], a: Range, b: Range) -> Range:
     """Exact for a positive constant; else no quotient is larger than the dividend, and division by zero gives zero."""
-
-    def bounds(a: Range, b: Range) -> Range:
-        if b[0] == b[1] and b[0] > 0:
-            return divide(a[0], b[0]), divide(a[1], b[0])
-        return -_largest(a), _largest(a)
-
-    return bounds
+    if b[0] == b[1] and b[0] > 0:
+        return divide(a[0], b[0]), divide(a[1], b[0])
+    return -_largest(a), _largest(a)
 
 
 def _truncated(a: int, b: int) -> int:
@@ -135,9 +132,9 @@ EXACT: Mapping[str, Callable[[Range, Range], Range | None]] = {
     "arith.addi": _sum,
     "arith.subi": _difference,
     "arith.muli": _product,
-    "arith.divsi": _quotient(_truncated),
-    "arith.floordivsi": _quotient(lambda a, b: a // b),
-    "arith.ceildivsi": _quotient(lambda a, b: -(-a // b)),
+    "arith.divsi": partial(_quotient, _truncated),
+    "arith.floordivsi": partial(_quotient, lambda a, b: a // b),
+    "arith.ceildivsi": partial(_quotient, lambda a, b: -(-a // b)),
     "arith.divui": _unsigned_quotient,
     "arith.remsi": _signed_remainder,
     "arith.remui": _unsigned_remainder,

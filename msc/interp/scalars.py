@@ -6,6 +6,7 @@ Floats keep their NumPy type, so each operation rounds as in C; values of type `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -149,21 +150,14 @@ def _shift(function: Callable[[Any, Any], Any], *, unsigned: bool = False) -> Sc
     return shift
 
 
-def _plain(function: Callable[..., Any]) -> Scalar:
-    def apply(op: Operation, *args: Any) -> Any:
-        return function(*args)
-
-    return apply
+def _plain(function: Callable[..., Any], op: Operation, *args: Any) -> Any:
+    return function(*args)
 
 
-def _unsigned_result(function: Callable[[Any, Any], Any]) -> Scalar:
+def _unsigned_result(function: Callable[[Any, Any], Any], op: Operation, a: Any, b: Any) -> Any:
     """An operation on the unsigned reading of integers, its result read as signed again."""
-
-    def apply(op: Operation, a: Any, b: Any) -> Any:
-        result = function(_unsigned(a), _unsigned(b))
-        return result if isinstance(a, int) else result.view(a.dtype)
-
-    return apply
+    result = function(_unsigned(a), _unsigned(b))
+    return result if isinstance(a, int) else result.view(a.dtype)
 
 
 def _extract(op: Operation, tensor: Any, *indices: Any) -> Any:
@@ -234,14 +228,14 @@ SCALARS: Mapping[str, Scalar] = {
     "arith.divsi": _divide,
     "arith.remsi": _remainder,
     "arith.remf": _remainder,
-    "arith.negf": _plain(np.negative),
-    "arith.divui": _unsigned_result(lambda a, b: a // b),
-    "arith.remui": _unsigned_result(lambda a, b: a % b),
+    "arith.negf": partial(_plain, np.negative),
+    "arith.divui": partial(_unsigned_result, lambda a, b: a // b),
+    "arith.remui": partial(_unsigned_result, lambda a, b: a % b),
     "arith.shli": _shift(np.left_shift),
     "arith.shrsi": _shift(np.right_shift),
     "arith.shrui": _shift(np.right_shift, unsigned=True),
-    "arith.maxui": _unsigned_result(np.maximum),
-    "arith.minui": _unsigned_result(np.minimum),
+    "arith.maxui": partial(_unsigned_result, np.maximum),
+    "arith.minui": partial(_unsigned_result, np.minimum),
     "arith.bitcast": _bitcast,
     "arith.extsi": _convert_signed,
     "arith.sitofp": _convert_signed,
@@ -258,7 +252,7 @@ SCALARS: Mapping[str, Scalar] = {
     "tensor.from_elements": _from_elements,
     "tensor.empty": _empty,
     **{f"arith.{name}": _convert for name in _CONVERSIONS},
-    **{f"arith.{name}": _plain(function) for name, function in _ARITH.items()},
-    **{f"math.{name}": _plain(function) for name, function in _MATH.items()},
+    **{f"arith.{name}": partial(_plain, function) for name, function in _ARITH.items()},
+    **{f"math.{name}": partial(_plain, function) for name, function in _MATH.items()},
 }
 """Operation name -> function of the operation and its operands' values."""

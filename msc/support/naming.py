@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 NAME_LENGTH = 96
 
@@ -39,3 +40,11 @@ def value_hint(name: str) -> str | None:
     """A name for an SSA value of the text, or None if nothing is left of it."""
     text = identifier(name, "").replace(".", "_").strip("_")
     return text if text and not text[0].isdigit() else None
+
+
+def unique(name: str, taken: Container[str]) -> str:
+    """`name`, or `name_2`, `name_3`, ... : the first that is not taken."""
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast as typed
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -43,22 +44,22 @@ def _shape(operands: Sequence[CExpression]) -> CType:
     return next((v.type for v in operands if v.type.is_vector), operands[0].type)
 
 
-def _float(operator: str, precedence: Precedence) -> Rule:
-    return lambda prelude, op, operands: infix(operator, precedence, operands[0], operands[1], _shape(operands))
+def _float(
+    operator: str, precedence: Precedence, prelude: Prelude, op: Operation, operands: Sequence[CExpression]
+) -> CExpression:
+    return infix(operator, precedence, operands[0], operands[1], _shape(operands))
 
 
-def _integer(operator: str, precedence: Precedence) -> Rule:
+def _integer(
+    operator: str, precedence: Precedence, prelude: Prelude, op: Operation, operands: Sequence[CExpression]
+) -> CExpression:
     """Wrapping: computed on unsigned integers. Indices that are known not to overflow stay as they are."""
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        type_ = _shape(operands)
-        if type_.base == "index" and not type_.is_vector and not wraps(op):
-            return infix(operator, precedence, operands[0], operands[1], type_)
-        a, b = (_to_unsigned(prelude, v) for v in operands)
-        prelude.type_name(type_)
-        return cast(type_, infix(operator, precedence, a, b, type_.unsigned))
-
-    return rule
+    type_ = _shape(operands)
+    if type_.base == "index" and not type_.is_vector and not wraps(op):
+        return infix(operator, precedence, operands[0], operands[1], type_)
+    a, b = (_to_unsigned(prelude, v) for v in operands)
+    prelude.type_name(type_)
+    return cast(type_, infix(operator, precedence, a, b, type_.unsigned))
 
 
 def _to_unsigned(prelude: Prelude, value: CExpression) -> CExpression:
@@ -89,67 +90,49 @@ def _as_masks(prelude: Prelude, values: Sequence[CExpression]) -> list[CExpressi
     return [mask_text(prelude, v, bits) for v in values]
 
 
-def _bitwise(operator: str, precedence: Precedence) -> Rule:
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        if operator == "^" and operands[1].text == "true":
-            return _not(operands[0])
-        if any(v.is_vector_text for v in operands):
-            boolean = is_boolean(operands[0])
-            operands = _as_masks(prelude, operands) if boolean else [vector_text(prelude, v) for v in operands]
-        return infix(operator, precedence, operands[0], operands[1], _shape(operands))
+def _bitwise(
+    operator: str, precedence: Precedence, prelude: Prelude, op: Operation, operands: Sequence[CExpression]
+) -> CExpression:
+    if operator == "^" and operands[1].text == "true":
+        return _not(operands[0])
+    if any(v.is_vector_text for v in operands):
+        boolean = is_boolean(operands[0])
+        operands = _as_masks(prelude, operands) if boolean else [vector_text(prelude, v) for v in operands]
+    return infix(operator, precedence, operands[0], operands[1], _shape(operands))
 
-    return rule
 
-
-def _function(name: str) -> Rule:
+def _function(name: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """An inline function of the prelude; vectors of integers go lane by lane where there is no vector form."""
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        type_ = _shape(operands)
-        if type_.is_vector and all(v.splat for v in operands):
-            scalar = call(prelude.function(name, type_.element), type_.element, *(v.scalar for v in operands))
-            return replace(scalar, type=type_, splat=True)
-        if type_.is_vector:
-            operands = [vector_text(prelude, v) for v in operands]
-        return call(prelude.function(name, type_), type_, *operands)
-
-    return rule
+    type_ = _shape(operands)
+    if type_.is_vector and all(v.splat for v in operands):
+        scalar = call(prelude.function(name, type_.element), type_.element, *(v.scalar for v in operands))
+        return replace(scalar, type=type_, splat=True)
+    if type_.is_vector:
+        operands = [vector_text(prelude, v) for v in operands]
+    return call(prelude.function(name, type_), type_, *operands)
 
 
-def _defined(name: str, operator: str | None = None) -> Rule:
+def _defined(name: str, operator: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """Integer division and shifts: functions that are defined everywhere, or the operator where a constant is safe."""
-    function = _function(name)
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        if operator and operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
-            return infix(operator, Precedence.PRODUCT, operands[0], operands[1], _shape(operands))
-        return function(prelude, op, operands)
-
-    return rule
+    if operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
+        return infix(operator, Precedence.PRODUCT, operands[0], operands[1], _shape(operands))
+    return _function(name, prelude, op, operands)
 
 
-def _extremum(name: str) -> Rule:
+def _extremum(name: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """Maximumf and minimumf: NaN if either operand is; -0.0 and 0.0 are equal, as in NumPy and ONNX."""
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        a, b = operands
-        if a.ordered:
-            a, b = b, a
-        return _function(f"{name}_number" if b.ordered else name)(prelude, op, [a, b])
-
-    return rule
+    a, b = operands
+    if a.ordered:
+        a, b = b, a
+    return _function(f"{name}_number" if b.ordered else name, prelude, op, [a, b])
 
 
-def _number_extremum(relation: str) -> Rule:
+def _number_extremum(relation: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """Maxnumf and minnumf: the other operand if one is NaN."""
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        a, b = operands
-        keep = infix(relation, Precedence.RELATION, a, b, _mask(_shape(operands)))
-        lost = infix("!=", Precedence.EQUALITY, b, b, _mask(_shape(operands)))
-        return select(prelude, infix("|", Precedence.OR, keep, lost, keep.type), a, b)
-
-    return rule
+    a, b = operands
+    keep = infix(relation, Precedence.RELATION, a, b, _mask(_shape(operands)))
+    lost = infix("!=", Precedence.EQUALITY, b, b, _mask(_shape(operands)))
+    return select(prelude, infix("|", Precedence.OR, keep, lost, keep.type), a, b)
 
 
 def _mask(type_: CType) -> CType:
@@ -323,58 +306,54 @@ _MATH = """acos acosh asin asinh atan atanh atan2 cbrt ceil cos cosh erf exp exp
     roundeven rsqrt sin sinh sqrt tan tanh trunc""".split()
 
 
-def _math(name: str) -> Rule:
+def _math(name: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """A function of the vector math library."""
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        type_ = _shape(operands)
-        splat = type_.is_vector and all(v.splat for v in operands)
-        target = type_.element if splat else type_
-        function = prelude.math_function(_MATH_NAMES.get(name, name), target)
-        if function is None:
-            raise no_c_form(f"{op.name} on {type_.base}")
-        arguments = operands if splat or not type_.is_vector else [vector_text(prelude, v) for v in operands]
-        return replace(call(function, type_, *arguments), splat=splat)
-
-    return rule
+    type_ = _shape(operands)
+    splat = type_.is_vector and all(v.splat for v in operands)
+    target = type_.element if splat else type_
+    function = prelude.math_function(_MATH_NAMES.get(name, name), target)
+    if function is None:
+        raise no_c_form(f"{op.name} on {type_.base}")
+    arguments = operands if splat or not type_.is_vector else [vector_text(prelude, v) for v in operands]
+    return replace(call(function, type_, *arguments), splat=splat)
 
 
 RULES: Mapping[str, Rule] = {
-    "arith.addf": _float("+", Precedence.SUM),
-    "arith.subf": _float("-", Precedence.SUM),
-    "arith.mulf": _float("*", Precedence.PRODUCT),
-    "arith.divf": _float("/", Precedence.PRODUCT),
+    "arith.addf": partial(_float, "+", Precedence.SUM),
+    "arith.subf": partial(_float, "-", Precedence.SUM),
+    "arith.mulf": partial(_float, "*", Precedence.PRODUCT),
+    "arith.divf": partial(_float, "/", Precedence.PRODUCT),
     "arith.negf": _negate,
-    "arith.maximumf": _extremum("max"),
-    "arith.minimumf": _extremum("min"),
-    "arith.maxnumf": _number_extremum(">"),
-    "arith.minnumf": _number_extremum("<"),
+    "arith.maximumf": partial(_extremum, "max"),
+    "arith.minimumf": partial(_extremum, "min"),
+    "arith.maxnumf": partial(_number_extremum, ">"),
+    "arith.minnumf": partial(_number_extremum, "<"),
     "arith.cmpf": _compare_floats,
     "arith.cmpi": _compare_integers,
     "arith.select": _select,
-    "arith.addi": _integer("+", Precedence.SUM),
-    "arith.subi": _integer("-", Precedence.SUM),
-    "arith.muli": _integer("*", Precedence.PRODUCT),
-    "arith.andi": _bitwise("&", Precedence.AND),
-    "arith.ori": _bitwise("|", Precedence.OR),
-    "arith.xori": _bitwise("^", Precedence.XOR),
-    "arith.divsi": _defined("div", "/"),
-    "arith.remsi": _defined("rem", "%"),
-    "arith.divui": _defined("divu"),
-    "arith.remui": _defined("remu"),
-    "arith.floordivsi": _defined("floordiv"),
-    "arith.ceildivsi": _defined("ceildiv"),
-    "arith.shli": _defined("shl"),
-    "arith.shrsi": _defined("shrs"),
-    "arith.shrui": _defined("shru"),
-    "arith.remf": _math("fmod"),
-    "math.ipowi": _function("ipow"),
+    "arith.addi": partial(_integer, "+", Precedence.SUM),
+    "arith.subi": partial(_integer, "-", Precedence.SUM),
+    "arith.muli": partial(_integer, "*", Precedence.PRODUCT),
+    "arith.andi": partial(_bitwise, "&", Precedence.AND),
+    "arith.ori": partial(_bitwise, "|", Precedence.OR),
+    "arith.xori": partial(_bitwise, "^", Precedence.XOR),
+    "arith.divsi": partial(_defined, "div", "/"),
+    "arith.remsi": partial(_defined, "rem", "%"),
+    "arith.divui": partial(_function, "divu"),
+    "arith.remui": partial(_function, "remu"),
+    "arith.floordivsi": partial(_function, "floordiv"),
+    "arith.ceildivsi": partial(_function, "ceildiv"),
+    "arith.shli": partial(_function, "shl"),
+    "arith.shrsi": partial(_function, "shrs"),
+    "arith.shrui": partial(_function, "shru"),
+    "arith.remf": partial(_math, "fmod"),
+    "math.ipowi": partial(_function, "ipow"),
     "math.absf": _absolute,
-    "math.absi": _function("absi"),
-    "math.round": _function("round"),
+    "math.absi": partial(_function, "absi"),
+    "math.round": partial(_function, "round"),
     "math.copysign": _copysign,
     "math.fma": _multiply_add,
     "vector.fma": _multiply_add,
-    **{f"math.{name}": _math(name) for name in _MATH},
+    **{f"math.{name}": partial(_math, name) for name in _MATH},
 }
 """By operation name."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast as typed
 
 from xdsl.dialects.vector import ReductionOp
@@ -21,18 +22,14 @@ from msc.codegen.c.values import CExpression, Precedence, call, cast
 Conversion = Callable[[Prelude, CExpression, CType], CExpression]
 
 
-def _conversion(convert: Conversion) -> Rule:
+def _conversion(convert: Conversion, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """A rule from a conversion of one value to a type; a splat is converted as the scalar that it is."""
-
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        value, declared = operands[0], value_type(op.results[0].type)
-        target = CType(declared.base, value.type.lanes)
-        if value.splat:
-            return replace(convert(prelude, value.scalar, target.element), type=target, splat=True)
-        prelude.type_name(target)
-        return convert(prelude, value, target)
-
-    return rule
+    value, declared = operands[0], value_type(op.results[0].type)
+    target = CType(declared.base, value.type.lanes)
+    if value.splat:
+        return replace(convert(prelude, value.scalar, target.element), type=target, splat=True)
+    prelude.type_name(target)
+    return convert(prelude, value, target)
 
 
 def convert(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
@@ -233,39 +230,38 @@ def _accumulate(prelude: Prelude, kind: str, accumulator: CExpression, total: CE
     return infix(*_INFIX_KINDS[kind], accumulator, total, total.type)
 
 
-def _integer_extremum(relation: str, unsigned: bool) -> Rule:
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-        a, b = operands
-        vector = a if a.type.is_vector else b
-        if vector.type.is_vector:
-            a, b = vector_text(prelude, a), vector_text(prelude, b)
-        left, right = (_to_unsigned(prelude, a), _to_unsigned(prelude, b)) if unsigned else (a, b)
-        mask = CType(f"i{a.type.bits}", a.type.lanes, True) if a.type.is_vector else CType("i1")
-        prelude.type_name(mask)
-        return select(prelude, infix(relation, Precedence.RELATION, left, right, mask), a, b)
-
-    return rule
+def _integer_extremum(
+    relation: str, unsigned: bool, prelude: Prelude, op: Operation, operands: Sequence[CExpression]
+) -> CExpression:
+    a, b = operands
+    vector = a if a.type.is_vector else b
+    if vector.type.is_vector:
+        a, b = vector_text(prelude, a), vector_text(prelude, b)
+    left, right = (_to_unsigned(prelude, a), _to_unsigned(prelude, b)) if unsigned else (a, b)
+    mask = CType(f"i{a.type.bits}", a.type.lanes, True) if a.type.is_vector else CType("i1")
+    prelude.type_name(mask)
+    return select(prelude, infix(relation, Precedence.RELATION, left, right, mask), a, b)
 
 
 CONVERSIONS: Mapping[str, Rule] = {
-    "arith.extf": _conversion(_extend_float),
-    "arith.truncf": _conversion(_truncate_float),
-    "arith.sitofp": _conversion(_signed_to_float),
-    "arith.uitofp": _conversion(_unsigned_to_float),
-    "arith.fptosi": _conversion(_float_to_signed),
-    "arith.fptoui": _conversion(_float_to_unsigned),
-    "arith.extsi": _conversion(_extend_signed),
-    "arith.extui": _conversion(_extend_unsigned),
-    "arith.trunci": _conversion(_truncate_integer),
-    "arith.index_cast": _conversion(convert),
-    "arith.index_castui": _conversion(_index_cast_unsigned),
-    "arith.bitcast": _conversion(_bit_cast),
+    "arith.extf": partial(_conversion, _extend_float),
+    "arith.truncf": partial(_conversion, _truncate_float),
+    "arith.sitofp": partial(_conversion, _signed_to_float),
+    "arith.uitofp": partial(_conversion, _unsigned_to_float),
+    "arith.fptosi": partial(_conversion, _float_to_signed),
+    "arith.fptoui": partial(_conversion, _float_to_unsigned),
+    "arith.extsi": partial(_conversion, _extend_signed),
+    "arith.extui": partial(_conversion, _extend_unsigned),
+    "arith.trunci": partial(_conversion, _truncate_integer),
+    "arith.index_cast": partial(_conversion, convert),
+    "arith.index_castui": partial(_conversion, _index_cast_unsigned),
+    "arith.bitcast": partial(_conversion, _bit_cast),
     "vector.broadcast": _broadcast,
     "loop.add_products": _add_products,
     "vector.reduction": _reduction,
-    "arith.maxsi": _integer_extremum(">", False),
-    "arith.minsi": _integer_extremum("<", False),
-    "arith.maxui": _integer_extremum(">", True),
-    "arith.minui": _integer_extremum("<", True),
+    "arith.maxsi": partial(_integer_extremum, ">", False),
+    "arith.minsi": partial(_integer_extremum, "<", False),
+    "arith.maxui": partial(_integer_extremum, ">", True),
+    "arith.minui": partial(_integer_extremum, "<", True),
 }
 """By operation name."""

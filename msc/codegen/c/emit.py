@@ -15,7 +15,7 @@ from msc.analysis.work import operations_run
 from msc.codegen.c.entry import PROFILE_CLOCK, PROFILE_LAP, EntryEmitter
 from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
-from msc.codegen.c.names import SYSTEM, NameScope, comment_text, identifier, module_identifier, string_literal, unique
+from msc.codegen.c.names import SYSTEM, NameScope, comment_text, identifier, module_identifier, string_literal
 from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
@@ -23,6 +23,7 @@ from msc.codegen.c.text import sections
 from msc.ir.entry import ENTRY, STRUCTURE
 from msc.runtime.program import CProgram, LinkedCode, Signature, SizeSpec, TensorSpec
 from msc.runtime.units import SplitSource
+from msc.support.naming import unique
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from msc.support.naming import unique
 
 _KEYWORDS = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -68,15 +69,6 @@ def _character(byte: int) -> str:
     if character in '"\\?':
         return f"\\{character}"
     return character if " " <= character <= "~" else f"\\{byte:03o}"
-
-
-def unique(name: str, taken: Iterable[str] | set[str]) -> str:
-    """`name`, or `name_2`, `name_3`, ... : the first that is not taken."""
-    names = taken if isinstance(taken, set) else set(taken)
-    candidate, number = name, 2
-    while candidate in names:
-        candidate, number = f"{name}_{number}", number + 1
-    return candidate
 
 
 @dataclass

@@ -16,6 +16,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.dialects import davinci
 from msc.dialects.loop import ApplyOp, ForOp
+from msc.support.naming import unique
 from msc.targets.davinci_isa import C_TYPES, CONTROL, INSTRUCTIONS, Space
 
 _QUALIFIERS: Mapping[Space, str] = {
@@ -107,11 +108,8 @@ class _Writer:
         if value not in self.names:
             hint = re.sub(r"\W", "_", value.name_hint or "v")
             wanted = hint if re.match(r"[A-Za-z]", hint) else f"v{hint}"
-            name, count = wanted, 2
-            while name in self.used:
-                name, count = f"{wanted}_{count}", count + 1
-            self.used.add(name)
-            self.names[value] = name
+            self.names[value] = unique(wanted, self.used)
+            self.used.add(self.names[value])
         return self.names[value]
 
     def pointer(self, value: SSAValue, address: str, op: Operation | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,24 +20,20 @@ def reduction_axes(op: MsOp, rank: int) -> tuple[int, ...]:
     return tuple(axis % rank for axis in op.ints("axis")) or tuple(range(rank))
 
 
-def _reduction(function: np.ufunc, combine: Combine) -> Callable[[MsOp, Array], Array]:
+def _reduction(function: np.ufunc, combine: Combine, op: MsOp, x: Array) -> Array:
     """A reduction in the operand's own element type, so integers wrap; of nothing it is the neutral element."""
-
-    def reduce(op: MsOp, x: Array) -> Array:
-        neutral: Any = identity(combine, dtype_text(x.dtype))
-        return function.reduce(
-            x, axis=reduction_axes(op, x.ndim), keepdims=op.flag("keep_dims"), dtype=x.dtype, initial=neutral
-        )
-
-    return reduce
+    neutral: Any = identity(combine, dtype_text(x.dtype))
+    return function.reduce(
+        x, axis=reduction_axes(op, x.ndim), keepdims=op.flag("keep_dims"), dtype=x.dtype, initial=neutral
+    )
 
 
-meaning("reduce_sum")(_reduction(np.add, "add"))
-meaning("reduce_prod")(_reduction(np.multiply, "mul"))
-meaning("reduce_max")(_reduction(np.maximum, "max"))
-meaning("reduce_min")(_reduction(np.minimum, "min"))
-meaning("reduce_all")(_reduction(np.logical_and, "and"))
-meaning("reduce_any")(_reduction(np.logical_or, "or"))
+meaning("reduce_sum")(partial(_reduction, np.add, "add"))
+meaning("reduce_prod")(partial(_reduction, np.multiply, "mul"))
+meaning("reduce_max")(partial(_reduction, np.maximum, "max"))
+meaning("reduce_min")(partial(_reduction, np.minimum, "min"))
+meaning("reduce_all")(partial(_reduction, np.logical_and, "and"))
+meaning("reduce_any")(partial(_reduction, np.logical_or, "or"))
 
 
 @meaning("reduce_mean")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
@@ -75,27 +77,20 @@ def _prelu(node: Node) -> OnnxValue:
     return node(ms.PreluOp, x, slope)
 
 
-def _along_axis(operation: type[MsOp], default: int):
-    def import_(node: Node) -> OnnxValue:
-        return node(operation, node[0], axis=node.int_("axis", default))
-
-    return import_
+def _along_axis(operation: type[MsOp], default: int, node: Node) -> OnnxValue:
+    return node(operation, node[0], axis=node.int_("axis", default))
 
 
-def _flattened(operation: type[MsOp]):
+def _flattened(operation: type[MsOp], node: Node) -> OnnxValue:
     """Before opset 13: over all axes from `axis` on, as if they were one."""
-
-    def import_(node: Node) -> OnnxValue:
-        x = node[0]
-        flat = node(ms.FlattenOp, x, axis=node.int_("axis", 1))
-        return node.reshape(node(operation, flat, axis=-1), node.shape_of(x))
-
-    return import_
+    x = node[0]
+    flat = node(ms.FlattenOp, x, axis=node.int_("axis", 1))
+    return node.reshape(node(operation, flat, axis=-1), node.shape_of(x))
 
 
 for _name, _operation in {"Softmax": ms.SoftmaxOp, "LogSoftmax": ms.LogSoftmaxOp}.items():
-    importer(_name)(_flattened(_operation))
-    importer(_name, since=13)(_along_axis(_operation, -1))
+    importer(_name)(partial(_flattened, _operation))
+    importer(_name, since=13)(partial(_along_axis, _operation, -1))
 
 
 def _hard(node: Node, x: OnnxValue, axis: int) -> OnnxValue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -66,18 +67,12 @@ BINARY: dict[str, type[BinaryOp]] = {
 }
 
 
-def _unary(operation: type[MsOp]):
-    def import_(node: Node) -> OnnxValue:
-        return node(operation, node[0])
-
-    return import_
+def _unary(operation: type[MsOp], node: Node) -> OnnxValue:
+    return node(operation, node[0])
 
 
-def _binary(operation: type[MsOp]):
-    def import_(node: Node) -> OnnxValue:
-        return node(operation, node[0], _aligned(node))
-
-    return import_
+def _binary(operation: type[MsOp], node: Node) -> OnnxValue:
+    return node(operation, node[0], _aligned(node))
 
 
 def _aligned(node: Node) -> OnnxValue:
@@ -90,16 +85,13 @@ def _aligned(node: Node) -> OnnxValue:
 
 
 for _name, _operation in UNARY.items():
-    importer(_name)(_unary(_operation))
+    importer(_name)(partial(_unary, _operation))
 for _name, _operation in BINARY.items():
-    importer(_name)(_binary(_operation))
+    importer(_name)(partial(_binary, _operation))
 
 
-def _variadic(operation: type[MsOp]):
-    def import_(node: Node) -> OnnxValue:
-        return folded(node, operation, node.tensors())
-
-    return import_
+def _variadic(operation: type[MsOp], node: Node) -> OnnxValue:
+    return folded(node, operation, node.tensors())
 
 
 def folded(node: Node, operation: type[MsOp], values: Sequence[OnnxValue]) -> OnnxValue:
@@ -111,7 +103,7 @@ def folded(node: Node, operation: type[MsOp], values: Sequence[OnnxValue]) -> On
 
 
 for _name, _operation in {"Max": ms.MaximumOp, "Min": ms.MinimumOp, "Sum": ms.AddOp}.items():
-    importer(_name)(_variadic(_operation))
+    importer(_name)(partial(_variadic, _operation))
 
 
 @importer("Mean")

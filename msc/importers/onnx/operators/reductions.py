@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -43,11 +44,8 @@ def _mean(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     return node.cast(axes(ms.ReduceMeanOp, node.cast(x, "f64")), x.dtype)
 
 
-def _extreme(operation: type[MsOp], logical: type[MsOp]) -> Formula:
-    def reduce(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
-        return axes(logical if x.dtype == "i1" else operation, x)
-
-    return reduce
+def _extreme(operation: type[MsOp], logical: type[MsOp], node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
+    return axes(logical if x.dtype == "i1" else operation, x)
 
 
 def _product(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
@@ -87,8 +85,8 @@ def _log_sum_exp(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
 FORMULAS: dict[str, Formula] = {
     "ReduceSum": _sum,
     "ReduceMean": _mean,
-    "ReduceMax": _extreme(ms.ReduceMaxOp, ms.ReduceAnyOp),
-    "ReduceMin": _extreme(ms.ReduceMinOp, ms.ReduceAllOp),
+    "ReduceMax": partial(_extreme, ms.ReduceMaxOp, ms.ReduceAnyOp),
+    "ReduceMin": partial(_extreme, ms.ReduceMinOp, ms.ReduceAllOp),
     "ReduceProd": _product,
     "ReduceL1": _l1,
     "ReduceL2": _l2,
@@ -98,32 +96,26 @@ FORMULAS: dict[str, Formula] = {
 }
 
 
-def _importer(formula: Formula):
-    def import_(node: Node) -> OnnxValue:
-        return formula(node, node[0], ReducedAxes(node))
-
-    return import_
+def _importer(formula: Formula, node: Node) -> OnnxValue:
+    return formula(node, node[0], ReducedAxes(node))
 
 
 for _name, _formula in FORMULAS.items():
-    importer(_name)(_importer(_formula))
+    importer(_name)(partial(_importer, _formula))
 
 
-def _place(operation: type[MsOp]):
-    def import_(node: Node) -> OnnxValue:
-        return node(
-            operation,
-            node[0],
-            axis=node.int_("axis", 0),
-            keep_dims=node.flag("keepdims", True),
-            select_last=node.flag("select_last_index"),
-        )
-
-    return import_
+def _place(operation: type[MsOp], node: Node) -> OnnxValue:
+    return node(
+        operation,
+        node[0],
+        axis=node.int_("axis", 0),
+        keep_dims=node.flag("keepdims", True),
+        select_last=node.flag("select_last_index"),
+    )
 
 
-importer("ArgMax")(_place(ms.ArgmaxOp))
-importer("ArgMin")(_place(ms.ArgminOp))
+importer("ArgMax")(partial(_place, ms.ArgmaxOp))
+importer("ArgMin")(partial(_place, ms.ArgminOp))
 
 
 @importer("MeanVarianceNormalization")

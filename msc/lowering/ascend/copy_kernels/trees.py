@@ -23,6 +23,7 @@ from msc.lowering.ascend.copy_kernels.tiles import BoxTile, can_move, forms_of
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Mark, Node, Place, Run, Tree
+from msc.support.naming import unique
 
 Names = Mapping[tuple[int, int], str]
 """The name of the axis that is a dimension of a statement."""
@@ -34,7 +35,7 @@ def tree_of(model: KernelModel, plans: Sequence[CopyPlan]) -> Tree:
     axes: list[Axis] = []
     for number, statement in enumerate(model.statements):
         for dimension, extent in enumerate(statement.extents):
-            name = _free(statement.names[dimension], names)
+            name = unique(statement.names[dimension], names.values())
             names[number, dimension] = name
             axes.append(Axis(name, extent, {number: dimension}))
     return Tree(tuple(axes), _body(model, plans, names))
@@ -48,13 +49,6 @@ def names_in(tree: Tree) -> Names:
 def tree_with(model: KernelModel, plans: Sequence[CopyPlan], tree: Tree) -> Tree:
     """The tree of plans with the axes of another tree."""
     return Tree(tree.axes, _body(model, plans, names_in(tree)))
-
-
-def _free(wanted: str, names: Names) -> str:
-    taken, name, count = set(names.values()), wanted, 2
-    while name in taken:
-        name, count = f"{wanted}_{count}", count + 1
-    return name
 
 
 def _body(model: KernelModel, plans: Sequence[CopyPlan], names: Names) -> Block:

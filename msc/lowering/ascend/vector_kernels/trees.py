@@ -25,6 +25,7 @@ from msc.lowering.ascend.vector_kernels.tiling import Tiling
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Mark, Node, Place, Run, Tree
+from msc.support.naming import unique
 from msc.targets.davinci import DavinciTarget
 
 
@@ -70,11 +71,7 @@ def _axis_names(model: KernelModel, axes: Axes) -> list[str]:
     names: list[str] = []
     for dims in axes.dims:
         statement, dimension = next(iter(dims.items()))
-        wanted = model.statements[statement].names[dimension]
-        name, count = wanted, 2
-        while name in names:
-            name, count = f"{wanted}_{count}", count + 1
-        names.append(name)
+        names.append(unique(model.statements[statement].names[dimension], names))
     return names
 
 
