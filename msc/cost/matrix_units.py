@@ -11,7 +11,6 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.nodes import Loop, Tree, all_blocks
-from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.storage import bodies, outermost
 from msc.targets.machine import Machine
 
@@ -51,7 +50,7 @@ def _copied(model: KernelModel, tree: Tree, scopes: Collection[str]) -> Iterator
     blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
     if not any(place.scope in scopes for block in blocks for place in block.places):
         return
-    for body, around in bodies(generate(model, tree), outermost(model, list(tile_counts(model, tree).values()))):
+    for body, around in bodies(generate(model, tree), outermost(model, tree)):
         for place in blocks[body.block].places:
             array = names.index(place.array)
             if place.scope in scopes and model.arrays[array].kind == "input":

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.poly.affine import bounds, linear_form, simplified
+from msc.poly.affine import linear_form, simplified
 from msc.poly.buffers import compose
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.nest import Body, ForLoop, Instance, Nest, generate
+from msc.poly.nest import ForLoop, Nest, generate, right_inside, walk
 from msc.poly.scalar import indices
 from msc.poly.schedule_tree.moves import mapped
 from msc.poly.schedule_tree.nodes import Loop, Node, ScheduleError, Tree, below, loops
-from msc.poly.schedule_tree.parts import label, tile_counts
+from msc.poly.schedule_tree.parts import label
 from msc.poly.schedule_tree.same_loops import of_loops
-from msc.poly.valid_extents import ranges_of
+from msc.poly.storage import Around, instances, outermost
 
 
 def refused_vectors(model: KernelModel, tree: Tree) -> dict[Loop, str]:
@@ -33,11 +33,7 @@ def refused_vectors(model: KernelModel, tree: Tree) -> dict[Loop, str]:
 
 @of_loops
 def _refusals_of_loops(model: KernelModel, tree: Tree) -> Sequence[tuple[str, int, str]]:
-    ranges = dict(ranges_of(model.sizes))
-    for expr in tile_counts(model, tree).values():
-        low, high = bounds(expr, ranges)
-        ranges[len(ranges)] = range(low, high + 1)
-    return tuple(_refusals(model, generate(model, tree), ranges))
+    return tuple(_refusals(model, generate(model, tree), outermost(model, tree)))
 
 
 def check_lanes(model: KernelModel, tree: Tree) -> None:
@@ -68,29 +64,24 @@ def without_vectors(tree: Tree, refused: Mapping[Loop, str]) -> Tree:
     return mapped(plain, rolled)
 
 
-def _refusals(model: KernelModel, nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[tuple[str, int, str]]:
+def _refusals(model: KernelModel, nests: Sequence[Nest], around: Around) -> Iterator[tuple[str, int, str]]:
     """Name of a vector loop, a statement below it, and why that has no vector form."""
     for nest in nests:
-        match nest:
-            case ForLoop():
-                inside = {**ranges, len(ranges): _range(nest, ranges)}
-                if nest.kind == "vector":
-                    yield from ((nest.name, *each) for each in _of_vector(model, nest, len(ranges), inside))
-                else:
-                    yield from _refusals(model, nest.body, inside)
-            case Body():
-                yield from _refusals(model, nest.inside, ranges)
-            case Instance():
-                pass
+        if isinstance(nest, ForLoop) and nest.kind == "vector":
+            yield from ((nest.name, *each) for each in _of_vector(model, nest, around))
+        else:
+            inside = around.inside(nest) if isinstance(nest, ForLoop) else around
+            yield from _refusals(model, right_inside(nest), inside)
 
 
-def _of_vector(model: KernelModel, loop: ForLoop, lane: int, ranges: Mapping[int, range]) -> Iterator[tuple[int, str]]:
-    reason = None if _is_constant(loop) and loop.step == 1 else "its bounds are not constant"
-    inner = next((each for each in _loops(loop.body) if each.kind != "unroll" or not _is_constant(each)), None)
+def _of_vector(model: KernelModel, loop: ForLoop, around: Around) -> Iterator[tuple[int, str]]:
+    reason = None if _is_constant(loop) else "its bounds are not constant"
+    loops = (each for each in walk(loop.body) if isinstance(each, ForLoop))
+    inner = next((each for each in loops if each.kind != "unroll" or not _is_constant(each)), None)
     if inner is not None:
         reason = reason or f"the loop over {inner.name} inside it is not unrolled"
-    for instance, inside in _instances(loop.body, ranges):
-        refusal = reason or _reason(model.statements[instance.statement], instance.index, lane, inside)
+    for instance, place in instances(loop.body, around.inside(loop)):
+        refusal = reason or _reason(model.statements[instance.statement], instance.index, around.depth, place.ranges)
         if refusal is not None:
             yield instance.statement, refusal
 
@@ -98,18 +89,6 @@ def _of_vector(model: KernelModel, loop: ForLoop, lane: int, ranges: Mapping[int
 def _is_constant(loop: ForLoop) -> bool:
     """Whether a loop has the same bounds in every call and every iteration of the loops around."""
     return not any(simplified(e).used_dims() for e in (loop.lower, loop.upper))
-
-
-def _loops(nests: Sequence[Nest]) -> Iterator[ForLoop]:
-    for nest in nests:
-        match nest:
-            case ForLoop():
-                yield nest
-                yield from _loops(nest.body)
-            case Body():
-                yield from _loops(nest.inside)
-            case Instance():
-                pass
 
 
 def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ranges: Mapping[int, range]) -> str | None:
@@ -122,19 +101,3 @@ def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ran
         if any(lane in e.used_dims() and linear_form(e) is None for e in index):
             return "an index divides by a constant"
     return None
-
-
-def _instances(nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[tuple[Instance, Mapping[int, range]]]:
-    for nest in nests:
-        match nest:
-            case ForLoop():
-                yield from _instances(nest.body, {**ranges, len(ranges): _range(nest, ranges)})
-            case Body():
-                yield from _instances(nest.inside, ranges)
-            case Instance():
-                yield nest, ranges
-
-
-def _range(loop: ForLoop, ranges: Mapping[int, range]) -> range:
-    low, high = bounds(loop.lower, ranges)[0], bounds(loop.upper, ranges)[1]
-    return range(low, max(low + 1, high), loop.step)

@@ -6,7 +6,7 @@ in this order; loops of more than one iteration count, from outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -34,7 +34,6 @@ class ForLoop:
     kind: str
     lower: AffineExpr
     upper: AffineExpr
-    step: int
     body: tuple[Nest, ...]
     least: int = 0
 
@@ -56,6 +55,24 @@ class Instance:
 
 
 Nest: TypeAlias = ForLoop | Body | Instance
+
+
+def walk(nests: Sequence[Nest]) -> Iterator[Nest]:
+    """All of nests, an outer one before those inside."""
+    for nest in nests:
+        yield nest
+        yield from walk(right_inside(nest))
+
+
+def right_inside(nest: Nest) -> tuple[Nest, ...]:
+    """What a loop or a Body runs."""
+    match nest:
+        case ForLoop():
+            return nest.body
+        case Body():
+            return nest.inside
+        case Instance():
+            return ()
 
 
 def generate(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
@@ -118,7 +135,7 @@ class _Builder:
         body = self.block(part.body, at.inside(node.axis, part, AffineExpr.dimension(at.depth)))
         is_shared = node.mark != "parallel" or not part.is_tail
         kind = _KINDS.get(node.mark, node.mark) if is_shared else "sequential"
-        return (ForLoop(label(node.axis), kind, lower, upper, 1, body, 0 if part.is_tail else node.least),)
+        return (ForLoop(label(node.axis), kind, lower, upper, body, 0 if part.is_tail else node.least),)
 
     def _instance(self, statement: int, at: _At) -> Instance:
         return Instance(statement, tuple(simplified(at.iteration(axis)) for axis in self._axes[statement]))

@@ -19,7 +19,7 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Body, ForLoop, Instance, Nest
 from msc.poly.schedule_tree.nodes import Axis, Loop, Prefetch, ScheduleError, Tree, all_blocks
 from msc.poly.schedule_tree.prefetches import Requested, requested
-from msc.poly.storage import Around, outermost
+from msc.poly.storage import Around, instances, outermost
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,7 @@ def _address(at: AffineExpr, rows: Sequence[tuple[int, int]], padded: int) -> Af
     return address + row * rows[0][1]
 
 
-def requests(
-    model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Sequence[AffineExpr]
-) -> Mapping[int, tuple[PrefetchRequest, ...]]:
+def requests(model: KernelModel, tree: Tree, nests: Sequence[Nest]) -> Mapping[int, tuple[PrefetchRequest, ...]]:
     """By the identity of each Body what its block requests.
 
     Raises ScheduleError for what is no box of one size, and for a prefetch that no Body requests.
@@ -96,7 +94,7 @@ def requests(
     for each in requested(tree):
         wanted.setdefault(numbers[id(each.block)], []).append((each, numbers[id(each.loop.body)]))
     found, idle = dict[int, tuple[PrefetchRequest, ...]](), {id(each): each for of in wanted.values() for each, _ in of}
-    for path in _paths(nests, outermost(model, counts), ()) if wanted else ():
+    for path in _paths(nests, outermost(model, tree), ()) if wanted else ():
         made = dict[PrefetchRequest, None]()
         for each, target in wanted.get(path[-1].body.block, ()):
             own = list(_requests(model, tree, each, target, path))
@@ -169,19 +167,8 @@ def _turn(tree: Tree, each: Requested, loop: Loop, step: _Step) -> tuple[AffineE
 
 def _index(axis: Axis, step: _Step) -> tuple[AffineExpr, Mapping[int, range]]:
     """The iteration of an axis at which the first statement below a Body runs, and the values of its variables."""
-    first, around = next(_instances(step.body.inside, step.around))
+    first, around = next(instances(step.body.inside, step.around))
     return simplified(first.index[axis.dims[first.statement]], around.ranges), around.ranges
-
-
-def _instances(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Instance, Around]]:
-    for nest in nests:
-        match nest:
-            case ForLoop():
-                yield from _instances(nest.body, around.inside(nest))
-            case Body():
-                yield from _instances(nest.inside, around)
-            case Instance():
-                yield nest, around
 
 
 def _coefficient(expr: AffineExpr, dimension: int) -> int:

@@ -27,8 +27,9 @@ from msc.poly.buffers import (
 )
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, ForLoop, Instance, Nest
+from msc.poly.nest import Body, ForLoop, Instance, Nest, right_inside, walk
 from msc.poly.schedule_tree.nodes import Place, ScheduleError, Tree, all_blocks, copies
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.valid_extents import ranges_of
 
 
@@ -50,26 +51,30 @@ class Around:
         return Around(ranges, parallel, loop.name if loop.kind == "vector" else self.vector)
 
 
-def outermost(model: KernelModel, counts: Sequence[AffineExpr]) -> Around:
-    """What all loops are inside of: the sizes of the call, and the `counts` of tiles over them."""
+def outermost(model: KernelModel, tree: Tree) -> Around:
+    """What all loops of a tree are inside of: the sizes of the call, and the counts of tiles over them."""
     ranges = dict(ranges_of(model.sizes))
-    for expr in counts:
+    for expr in tile_counts(model, tree).values():
         low, high = bounds(expr, ranges)
         ranges[len(ranges)] = range(low, high + 1)
     return Around(ranges)
 
 
+def within(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Nest, Around]]:
+    """All of nests with what is around each, an outer one before those inside."""
+    for nest in nests:
+        yield nest, around
+        yield from within(right_inside(nest), around.inside(nest) if isinstance(nest, ForLoop) else around)
+
+
 def bodies(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Body, Around]]:
     """All places of a nest, an outer one before those inside, with what is around each."""
-    for nest in nests:
-        match nest:
-            case ForLoop():
-                yield from bodies(nest.body, around.inside(nest))
-            case Body():
-                yield nest, around
-                yield from bodies(nest.inside, around)
-            case Instance():
-                pass
+    return ((nest, place) for nest, place in within(nests, around) if isinstance(nest, Body))
+
+
+def instances(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Instance, Around]]:
+    """All instances of a nest in order, with what is around each."""
+    return ((nest, place) for nest, place in within(nests, around) if isinstance(nest, Instance))
 
 
 @dataclass(frozen=True)
@@ -107,17 +112,17 @@ class Storage:
 
     def has_copies(self, body: Body) -> bool:
         """Whether a Body keeps arrays on the stack for places in it that hold arrays too."""
-        inner = (self.inside[id(each)] for nest in body.inside for each in _bodies_in(nest))
+        inner = (self.inside[id(each)] for each in walk(body.inside) if isinstance(each, Body))
         return bool(self.inside[id(body)].local) and any(a.local or a.workspace or a.aliased for a in inner)
 
 
-def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Sequence[AffineExpr]) -> Storage:
+def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest]) -> Storage:
     """What the places of a tree mean for its nests. Raises ScheduleError where an array cannot live in a buffer."""
     blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
     found: dict[int, BodyArrays] = {}
     shapes: dict[int, tuple[int, ...]] = {}
     nested = copies(tree)
-    for body, around in bodies(nests, outermost(model, counts)):
+    for body, around in bodies(nests, outermost(model, tree)):
         found[id(body)] = _arrays(model, body, blocks[body.block].places, around, names, nested)
     _check_copies(tree, found, names)
     parts = _alike(found)
@@ -264,16 +269,3 @@ def _with_lead(buffer: LocalBuffer, count: int) -> LocalBuffer:
     missing = count - len(buffer.lead)
     zeros: tuple[AffineExpr, ...] = (AffineExpr.constant(0),) * missing
     return replace(buffer, shape=(*(1,) * missing, *buffer.shape), lead=(*zeros, *buffer.lead))
-
-
-def _bodies_in(nest: Nest) -> Iterator[Body]:
-    match nest:
-        case Body():
-            yield nest
-            for inner in nest.inside:
-                yield from _bodies_in(inner)
-        case ForLoop():
-            for inner in nest.body:
-                yield from _bodies_in(inner)
-        case Instance():
-            pass

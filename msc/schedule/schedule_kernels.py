@@ -34,7 +34,6 @@ from msc.poly.overwriting import check_aliases
 from msc.poly.remembered import remembered
 from msc.poly.requests import requests
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
-from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.shared_proofs import prove_kind
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.verify import verify
@@ -210,7 +209,7 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
         if abilities.lanes:
             check_lanes(model, tree)
         if any(block.prefetches for block in all_blocks(tree.body)):
-            requests(model, tree, generate(model, tree), list(tile_counts(model, tree).values()))
+            requests(model, tree, generate(model, tree))
     except ScheduleError as problem:
         return problem
     return None
@@ -219,7 +218,7 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
 def misplaced(model: KernelModel, tree: Tree) -> ScheduleError | None:
     """Why a tree that isl proves places an array where it cannot be stored. Those of the strategy can (`stored`)."""
     try:
-        storage(model, tree, generate(model, tree), list(tile_counts(model, tree).values()))
+        storage(model, tree, generate(model, tree))
         check_aliases(model, tree)
     except ScheduleError as problem:
         return problem

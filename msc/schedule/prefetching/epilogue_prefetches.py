@@ -83,7 +83,7 @@ class _Search:
         self, sums: NestLoop, nest: ForLoop, around: Around, steps: tuple[NestLoop, ...]
     ) -> Iterator[tuple[int, _Requests]]:
         """What a part of an epilogue reads a few lines of each row of, as a share of the loop right around."""
-        written, block = set(self.nest.written((nest,))), steps[-1].block
+        written, block = self.nest.written((nest,)), steps[-1].block
         for read in self.nest.reads((nest,), around, steps):
             moving = [step for step in read.tile if read.distance(step) and step.trips > 1]
             wide = len(moving) > 1 and read.lanes > self.nest.machine.lanes(read.size)

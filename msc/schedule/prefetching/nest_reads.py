@@ -14,11 +14,10 @@ from msc.poly.affine import linear_form
 from msc.poly.buffers import compose, iterations
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, ForLoop, Instance, Nest, nests_at_all_blocks
+from msc.poly.nest import Body, ForLoop, Instance, Nest, nests_at_all_blocks, walk
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Block, Loop, Prefetch, Tree, all_blocks
 from msc.poly.schedule_tree.nodes import loops as loops_of
-from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.prefetches import whole_in_memory
 from msc.poly.storage import Around, outermost
 from msc.targets.machine import Machine
@@ -38,7 +37,7 @@ class NestLoop:
 
     @property
     def trips(self) -> int:
-        return len(range(self.iterations.start, self.iterations.stop, self.loop.step))
+        return len(self.iterations)
 
     @property
     def is_plain(self) -> bool:
@@ -61,7 +60,7 @@ class NestRead:
     size: int
 
     def distance(self, step: NestLoop) -> int:
-        return self.moves.get(step.depth, 0) * step.loop.step
+        return self.moves.get(step.depth, 0)
 
     @property
     def tile(self) -> tuple[NestLoop, ...]:
@@ -100,7 +99,7 @@ class ReadsOfNest:
     @cached_property
     def around(self) -> Around:
         """What all loops are inside of."""
-        return outermost(self.model, tuple(tile_counts(self.model, self.tree).values()))
+        return outermost(self.model, self.tree)
 
     def reads(self, nests: Sequence[Nest], around: Around, steps: tuple[NestLoop, ...] = ()) -> Iterator[NestRead]:
         """The reads in nests, below some loops, at indices that are linear."""
@@ -123,16 +122,9 @@ class ReadsOfNest:
             if None not in index and not read.indirect:
                 yield NestRead(read.operand, steps, moves, BYTES[array.dtype])
 
-    def written(self, nests: Sequence[Nest]) -> Iterator[int]:
+    def written(self, nests: Sequence[Nest]) -> set[int]:
         """The arrays that nests write."""
-        for nest in nests:
-            match nest:
-                case Body():
-                    yield from self.written(nest.inside)
-                case ForLoop():
-                    yield from self.written(nest.body)
-                case Instance():
-                    yield self.model.statements[nest.statement].target
+        return {self.model.statements[n.statement].target for n in walk(nests) if isinstance(n, Instance)}
 
     def request(self, read: NestRead, block: int, later: int) -> Prefetch:
         """The request of what a loop, of which a block is the body, reads some iterations later."""

@@ -22,9 +22,8 @@ from msc.poly.nest import Body, ForLoop, Instance, Nest, nests_at_all_blocks
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import prefetch
 from msc.poly.schedule_tree.nodes import Prefetch, Run, Tree, all_blocks
-from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.prefetches import whole_in_memory
-from msc.poly.storage import Around, outermost
+from msc.poly.storage import Around, outermost, within
 from msc.targets.machine import Machine
 
 
@@ -38,7 +37,7 @@ def with_row_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tre
     }
     if not large:
         return tree
-    around = outermost(model, tuple(tile_counts(model, tree).values()))
+    around = outermost(model, tree)
     search = _Search(model, tree, machine, large)
     for block, new in dict.fromkeys(search.prefetches(nests_at_all_blocks(model, tree), around)):
         target = list(all_blocks(tree.body))[block]
@@ -70,15 +69,9 @@ class _Search:
 
     def prefetches(self, nests: Sequence[Nest], around: Around) -> Iterator[tuple[int, Prefetch]]:
         """The number of a block and what it prefetches, for each loop over rows that are read again."""
-        for nest in nests:
-            match nest:
-                case Body():
-                    yield from self.prefetches(nest.inside, around)
-                case ForLoop():
-                    yield from self._of_rows(nest, _At(around).inside(nest))
-                    yield from self.prefetches(nest.body, around.inside(nest))
-                case Instance():
-                    pass
+        for nest, place in within(nests, around):
+            if isinstance(nest, ForLoop):
+                yield from self._of_rows(nest, _At(place).inside(nest))
 
     def _of_rows(self, rows: ForLoop, at: _At) -> Iterator[tuple[int, Prefetch]]:
         """What the last loop over each part of a row prefetches, if one before it reads the part as well."""
@@ -120,7 +113,7 @@ class _Search:
         """The prefetch of what a statement reads an iteration of the rows later; None where several axes move."""
         moved = [d for d, expr in enumerate(instance.index) if depth in expr.used_dims()]
         form = linear_form(instance.index[moved[0]]) if len(moved) == 1 else None
-        ahead = form.coefficients.get(depth, 0) * rows.step if form is not None else 0
+        ahead = form.coefficients.get(depth, 0) if form is not None else 0
         axes = [axis.name for axis in self.tree.axes if axis.dims.get(instance.statement) in moved]
         return Prefetch(array, ahead, axes[0]) if ahead > 0 else None
 

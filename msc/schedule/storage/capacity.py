@@ -17,7 +17,6 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.intrinsics import intrinsic_product, operand_scopes, sizes
 from msc.poly.schedule_tree.nodes import Block, Loop, Place, ScheduleError, Tree, all_blocks, blocks, walk
-from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.storage import bodies, by_array, outermost
 from msc.targets.abilities import Abilities, Scope
 
@@ -43,7 +42,7 @@ class _Check:
         self._model, self._tree, self._abilities = model, tree, abilities
         self._names = array_names(model.arrays)
         self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
-        around = outermost(model, list(tile_counts(model, tree).values()))
+        around = outermost(model, tree)
         self._bodies = list(bodies(generate(model, tree), around))
 
     def block(self, block: Block, at: _At) -> None:

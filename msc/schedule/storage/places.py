@@ -34,7 +34,6 @@ from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import cache_write, with_blocks, without_places
 from msc.poly.schedule_tree.nodes import Loop, Place, Run, Tree, all_blocks, below, walk
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
-from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.proof import lost
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.storage import Around, bodies, by_array, outermost
@@ -58,7 +57,7 @@ class _Search:
         self._model, self._deps, self._bare, self._machine = model, deps, tree, machine
         self._names = array_names(model.arrays)
         self._blocks = list(all_blocks(tree.body))
-        self._outermost = outermost(model, tuple(tile_counts(model, tree).values()))
+        self._outermost = outermost(model, tree)
         self._between = {each.array for each in model.materialized}
 
     def result(self) -> Tree:

@@ -49,7 +49,7 @@ def test_a_block_prefetches_an_array_along_an_axis_at_one_distance() -> None:
 
 def requested(schedule: Tree) -> list[PrefetchRequest]:
     """What all blocks of a product request, its loops with all their bounds constant."""
-    found = requests(MATMUL, schedule, nests_of(MATMUL, schedule), ())
+    found = requests(MATMUL, schedule, nests_of(MATMUL, schedule))
     return [request for each in found.values() for request in each]
 
 
@@ -121,7 +121,7 @@ def test_rows_are_shared_in_lines() -> None:
 
 def test_the_loops_have_the_blocks_of_a_prefetch_and_its_loop() -> None:
     schedule = block_of_tile("prefetch in0 ahead 3 of m")
-    blocks = {body.block for body, _ in bodies(nests_of(MATMUL, schedule), outermost(MATMUL, ()))}
+    blocks = {body.block for body, _ in bodies(nests_of(MATMUL, schedule), outermost(MATMUL, schedule))}
     numbers = {id(block): k for k, block in enumerate(all_blocks(schedule.body))}
     (each,) = prefetches_of(schedule)
     assert {numbers[id(each.block)], numbers[id(each.loop.body)]} <= blocks

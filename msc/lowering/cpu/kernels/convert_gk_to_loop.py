@@ -167,7 +167,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], l
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(tile_counts(model, tree).values())
     nests = generate(model, tree)
-    places, prefetches = storage(model, tree, nests, counts), requests(model, tree, nests, counts)
+    places, prefetches = storage(model, tree, nests), requests(model, tree, nests)
     builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, prefetches, line)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)

@@ -132,7 +132,7 @@ class KernelFunction:
         if not lower.used_dims() and not upper.used_dims():
             lower, upper, values = AffineMap(0, 0, lower.results), AffineMap(0, 0, upper.results), ()
         kind, least = self._shared(loop, scope)
-        op = ForOp(lower, upper, values, loop.step, kind, loop.name, least=least)
+        op = ForOp(lower, upper, values, kind=kind, label=loop.name, least=least)
         op.variable.name_hint = loop.name
         block.add_op(op)
         ranges = {**scope.ranges, depth: self._range(loop, op, scope)}
@@ -144,8 +144,7 @@ class KernelFunction:
         kind = LoopKind(loop.kind)
         if kind is not LoopKind.PARALLEL:
             return kind, 0
-        low, high = bounds(loop.upper - loop.lower, scope.ranges)
-        fewest, most = -(-low // loop.step), -(-high // loop.step)
+        fewest, most = bounds(loop.upper - loop.lower, scope.ranges)
         if most < max(2, loop.least):
             return LoopKind.SEQUENTIAL, 0
         return kind, loop.least if fewest < loop.least else 0
