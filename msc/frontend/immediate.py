@@ -19,7 +19,7 @@ from msc.dialects.ms.properties import kind_of, takes
 from msc.frontend.capture import Property
 from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
-from msc.interp.registry import meanings
+from msc.interp.registry import meaning_of
 from msc.ir.errors import DtypeConflict, code_of, help_of
 from msc.support.diagnostics import MscError
 
@@ -34,7 +34,7 @@ class Prepared:
     def __init__(self, op: MsOp, block: Block, dtypes: Sequence[np.dtype[Any]]) -> None:
         self._op = op
         self._block = block
-        self._meaning = meanings()[op.name]
+        self._meaning = meaning_of(op)
         self._dtypes = [tensor_dtype(op.result_tensor(i)) for i in range(len(op.results))]
         self._widened = any(dtype in _NARROW for dtype in dtypes)
 

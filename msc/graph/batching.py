@@ -20,7 +20,7 @@ from msc.dialects.ms.generic import ComputeOp, statements_text
 from msc.dialects.ms.movement import BroadcastToOp, SliceOp, StackOp
 from msc.dialects.ms.shapes import shape_of
 from msc.graph.emitter import CompositeEmitter, Emitter
-from msc.graph.expand.expanders import expander_of
+from msc.graph.expand.expanders import expander
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.poly.compute import Statement
@@ -59,7 +59,7 @@ class Batching:
             self._set(op, [self._element_wise(op)])
         elif isinstance(op, BasicOp) and op.is_basic:
             self._set(op, [self._computed(op, k) for k in range(len(op.results))])
-        elif (expand := expander_of(type(op))) is not None and _expands_to_basic(op):
+        elif (expand := expander.get(type(op))) is not None and _expands_to_basic(op):
             writer = CompositeEmitter(op)
             value = expand(op, writer)
             self._run_expansion(writer.finished(value))

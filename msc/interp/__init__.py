@@ -6,7 +6,7 @@ value of a parameter, derived ones included. `evaluate_loops` runs a module at t
 
 from msc.interp.graph import Evaluator, Symbols, WeightSource, evaluate, evaluate_parameter
 from msc.interp.loops import LoopProgram, evaluate_loops
-from msc.interp.registry import evaluate_op, meaning, meanings
+from msc.interp.registry import evaluate_op, meaning
 
 __all__ = [
     "Evaluator",
@@ -18,5 +18,4 @@ __all__ = [
     "evaluate_op",
     "evaluate_parameter",
     "meaning",
-    "meanings",
 ]

@@ -7,53 +7,33 @@ results get the element type that the operation declares, and IEEE exceptions ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from msc.dialects.arrays import BFLOAT16, Array, tensor_dtype
 from msc.dialects.ms.base import MsOp
-from msc.support.families import import_families
+from msc.support.families import Table
 
 Meaning: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 
-_FAMILIES = (
-    "elementwise",
-    "activations",
-    "reductions",
-    "linear",
-    "convolution",
-    "pooling",
-    "normalisation",
-    "movement",
-    "indexing",
-    "generic",
-)
-_MEANINGS: dict[str, Meaning] = {}
+meaning: Table[str, Meaning] = Table(
+    "meanings", "msc.interp.meanings",
+    "elementwise", "activations", "reductions", "linear", "convolution", "pooling", "normalisation", "movement",
+    "indexing", "generic",
+)  # fmt: skip
+"""Declares the meaning of `ms.<name>` for each name."""
 
 
-def meaning(*names: str) -> Callable[[Meaning], Meaning]:
-    """Declare the meaning of `ms.<name>` for each name."""
-
-    def register(function: Meaning) -> Meaning:
-        for name in names:
-            if _MEANINGS.setdefault(f"ms.{name}", function) is not function:
-                raise ValueError(f"ms.{name} has two meanings")
-        return function
-
-    return register
-
-
-def meanings() -> Mapping[str, Meaning]:
-    """Every meaning by operation name."""
-    import_families("msc.interp.meanings", _FAMILIES)
-    return _MEANINGS
+def meaning_of(op: MsOp) -> Meaning:
+    """The meaning of an operation; KeyError if it has none."""
+    return meaning.all()[op.name.removeprefix("ms.")]
 
 
 def evaluate_op(op: MsOp, *arrays: Array) -> tuple[Array, ...]:
     """The results of one operation on arrays; KeyError if it has no meaning."""
-    function = meanings()[op.name]
+    function = meaning_of(op)
     with np.errstate(all="ignore"):
         results = function(op, *map(_widened, arrays))
         values = results if isinstance(results, tuple) else (results,)

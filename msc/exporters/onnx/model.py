@@ -17,21 +17,17 @@ from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import DIMENSIONS
-from msc.exporters.onnx.writer import OPSET, TYPES, Writer, dtype, forms, no_form, shape
+from msc.exporters.onnx.writer import OPSET, TYPES, Writer, dtype, form, no_form, shape
 from msc.interp import WeightSource, evaluate_parameter
 from msc.interp.inputs import arguments, declared
 from msc.ir.entry import find_entry
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.families import import_families
 
 _CHECKER: Any = import_module("onnx.checker")
 """Parts of which have no types."""
 
 IR_VERSION = 8
 """Of the file format: that of opset 18."""
-
-_FAMILIES = ("elementwise", "contractions", "movement")
-"""Modules that declare forms with this package: imported when one is asked for."""
 
 
 def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> ModelProto:
@@ -40,7 +36,6 @@ def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> Mode
     Raises MSC0605 for a module without one, and MSC0720 for an operation that ONNX does not have: control flow and
     calls, the products of passes, and modes that opset 18 lacks.
     """
-    import_families("msc.exporters.onnx.operators", _FAMILIES)
     entry = find_entry(module)
     if entry is None:
         raise MscError(Diagnostic("MSC0605", "the module has no function @main, where a model starts"))
@@ -96,10 +91,10 @@ def _walk(
 
 
 def _write(w: Writer, op: Operation, names: dict[SSAValue, str]) -> None:
-    form = forms().get(op.name)
-    if form is None or not isinstance(op, MsOp):
+    write = form.get(op.name.removeprefix("ms."))
+    if write is None or not isinstance(op, MsOp):
         raise no_form(op)
-    written = form(w, op, *(names[value] for value in op.operands))
+    written = write(w, op, *(names[value] for value in op.operands))
     found = [written] if isinstance(written, str) else written
     names.update(zip(op.results, found, strict=True))
 

@@ -16,6 +16,7 @@ from msc.dialects.ms.shapes import shape_of
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.families import Table
 
 OPSET = 18
 """The version of the standard's operators that is written: ONNX Runtime 1.14 and later know it."""
@@ -90,22 +91,8 @@ def _type_number(dtype: np.dtype[np.generic]) -> int:
 Form: TypeAlias = Callable[..., "str | list[str]"]
 """Writes an operation: takes the writer, the operation and the names of its operands; gives those of its results."""
 
-_FORMS: dict[str, Form] = {}
-
-
-def form(*names: str) -> Callable[[Form], Form]:
-    """Declare how `ms.<name>` is written, for each name."""
-
-    def register(function: Form) -> Form:
-        _FORMS.update({f"ms.{name}": function for name in names})
-        return function
-
-    return register
-
-
-def forms() -> dict[str, Form]:
-    """Every form by operation name."""
-    return _FORMS
+form: Table[str, Form] = Table("forms", "msc.exporters.onnx.operators", "elementwise", "contractions", "movement")
+"""Declares how `ms.<name>` is written, for each name."""
 
 
 def no_form(op: object, why: str = "") -> MscError:

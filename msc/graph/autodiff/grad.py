@@ -17,11 +17,11 @@ from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph.autodiff.registry import rule_of
+from msc.graph.autodiff.registry import gradient
 from msc.graph.autodiff.reverse import Reverse, activity, has_gradient, is_variable
 from msc.graph.autodiff.stacks import remove_dead
 from msc.graph.emitter import CompositeEmitter
-from msc.graph.expand.expanders import expander_of
+from msc.graph.expand.expanders import expander
 from msc.graph.inline_calls import InlineCalls
 from msc.ir.contracts import Contract
 from msc.ir.entry import STRUCTURE, entries
@@ -73,8 +73,8 @@ class Grad(ModulePass):
 def _expand(function: FuncOp) -> None:
     """Put the basic operations in the place of composite ones without a formula, so that their values are at hand."""
     for op in list(function.walk()):
-        if isinstance(op, MsOp) and not op.is_basic and rule_of(type(op)) is None:
-            expand = expander_of(type(op))
+        if isinstance(op, MsOp) and not op.is_basic and gradient.get(type(op)) is None:
+            expand = expander.get(type(op))
             if expand is not None:
                 writer = CompositeEmitter(op)
                 value = expand(op, writer)

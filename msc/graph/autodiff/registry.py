@@ -6,12 +6,12 @@ What is not in the table is derived from its compute definition (`derived`), aft
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.base import MsOp
-from msc.support.families import import_families
+from msc.support.families import Table
 
 Contributions: TypeAlias = Sequence[SSAValue | None]
 """What operands get, in their order; None for nothing."""
@@ -22,26 +22,8 @@ Rule: TypeAlias = Callable[..., Contributions]
 Of an operation with several results, those that nothing depends on are given as zeros.
 """
 
-RuleT = TypeVar("RuleT", bound=Callable[..., Any])
-
-_FAMILIES = ("activations", "convolution", "indexing", "linear", "movement", "normalisation", "reductions")
-_RULES: dict[type[MsOp], Rule] = {}
-
-
-def gradient(*classes: type[MsOp]) -> Callable[[RuleT], RuleT]:
-    """Declare how the gradient of operation classes is written."""
-
-    def register(function: RuleT) -> RuleT:
-        for class_ in classes:
-            if class_ in _RULES:
-                raise ValueError(f"{class_.name} has two gradients")
-            _RULES[class_] = function
-        return function
-
-    return register
-
-
-def rule_of(operation: type[MsOp]) -> Rule | None:
-    """The gradient of an operation class by formula, or None."""
-    import_families("msc.graph.autodiff.rules", _FAMILIES)
-    return _RULES.get(operation)
+gradient: Table[type[MsOp], Rule] = Table(
+    "gradients", "msc.graph.autodiff.rules",
+    "activations", "convolution", "indexing", "linear", "movement", "normalisation", "reductions",
+)  # fmt: skip
+"""Declares how the gradient of operation classes is written."""

@@ -21,9 +21,9 @@ from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.elementwise import StopGradientOp
 from msc.graph.autodiff.derived import derived_gradient
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph.autodiff.registry import rule_of
+from msc.graph.autodiff.registry import gradient
 from msc.graph.emitter import CompositeEmitter
-from msc.graph.expand.expanders import expander_of
+from msc.graph.expand.expanders import expander
 from msc.ir.locations import set_location, source_location
 from msc.ir.typed import tensor_type
 from msc.poly.adjoint import NoAdjoint
@@ -113,7 +113,7 @@ class Reverse:
         """What the operands of an operation get for the gradients of its results."""
         emit = self.emit
         emit.wanted = frozenset(k for k, v in enumerate(op.operands) if v in self.active)
-        rule = rule_of(type(op))
+        rule = gradient.get(type(op))
         if rule is not None:
             return rule(op, emit, *gradients)
         if not op.is_basic:
@@ -126,7 +126,7 @@ class Reverse:
 
     def _of_expansion(self, op: MsOp, gradients: Sequence[SSAValue]) -> Sequence[SSAValue | None]:
         """Those of the basic operations that a composite one is, which are computed once more."""
-        expand = expander_of(type(op))
+        expand = expander.get(type(op))
         if expand is None:
             raise refusal(op, f"{op.name} has no gradient")
         writer = CompositeEmitter(op)

@@ -16,7 +16,7 @@ from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import CompositeEmitter
-from msc.graph.expand.expanders import expander_of
+from msc.graph.expand.expanders import expander
 from msc.ir.contracts import Contract
 from msc.ir.rewriting import apply_patterns
 
@@ -55,7 +55,7 @@ class _Expand(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, MsOp) or op.is_basic:
             return
-        expand = expander_of(type(op))
+        expand = expander.get(type(op))
         if expand is None:
             return
         emit = CompositeEmitter(op)

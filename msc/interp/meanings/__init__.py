@@ -1,1 +1,1 @@
-"""What each `ms` operation computes, in plain NumPy, by family. Loaded by `msc.interp.registry.meanings`."""
+"""What each `ms` operation computes, in plain NumPy, by family. Loaded by `msc.interp.registry`."""

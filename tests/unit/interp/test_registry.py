@@ -16,14 +16,14 @@ from msc.dialects.element_types import element_type
 from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
-from msc.interp import meaning, meanings
+from msc.interp import meaning
 
 Run: TypeAlias = Callable[..., npt.NDArray[Any]]
 
 
 def test_every_operation_has_a_meaning_and_every_meaning_an_operation() -> None:
     operations = {op.name for op in OPERATIONS if issubclass(op, MsOp)} - {GetParameterOp.name}
-    assert operations == set(meanings())
+    assert operations == {f"ms.{name}" for name in meaning.all()}
 
 
 def test_an_operation_has_one_meaning_only() -> None:

@@ -1,5 +1,5 @@
 """Expanders: what each composite operation is in basic ones, by family."""
 
-from msc.graph.expand.expanders.registry import expander_of
+from msc.graph.expand.expanders.registry import expander
 
-__all__ = ["expander_of"]
+__all__ = ["expander"]

@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.base import MsOp
-from msc.graph.emitter import Emitter
-from msc.support.families import import_families
+from msc.support.families import Table
 
-Op = TypeVar("Op", bound=MsOp)
-Expander: TypeAlias = Callable[[Op, Emitter], SSAValue]
+Expander: TypeAlias = Callable[..., SSAValue]
+"""From an operation and an emitter to the value that replaces the operation's one result."""
 
-_FAMILIES = (
-    "activations",
-    "normalisation",
-    "ordering",
-    "linear",
-    "convolution",
-    "pooling",
-    "reductions",
-    "shapes",
-    "indexing",
-)
-_EXPANDERS: dict[type[MsOp], Expander[MsOp]] = {}
-
-
-def expander(*classes: type[Op]) -> Callable[[Expander[Op]], Expander[Op]]:
-    """Declare the expander of operation classes; it gives the value that replaces the operation's one result."""
-
-    def register(function: Expander[Op]) -> Expander[Op]:
-        def expand(op: MsOp, emit: Emitter) -> SSAValue:
-            assert isinstance(op, classes)
-            return function(op, emit)
-
-        for class_ in classes:
-            if class_ in _EXPANDERS:
-                raise ValueError(f"{class_.name} has two expanders")
-            _EXPANDERS[class_] = expand
-        return function
-
-    return register
-
-
-def expander_of(operation: type[MsOp]) -> Expander[MsOp] | None:
-    """The expander of an operation class, or None."""
-    import_families("msc.graph.expand.expanders", _FAMILIES)
-    return _EXPANDERS.get(operation)
+expander: Table[type[MsOp], Expander] = Table(
+    "expanders", "msc.graph.expand.expanders",
+    "activations", "normalisation", "ordering", "linear", "convolution", "pooling", "reductions", "shapes", "indexing",
+)  # fmt: skip
+"""Declares the expander of operation classes."""

@@ -14,7 +14,7 @@ from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.slices import SliceAccessOp
 from msc.graph.expand.expand_composites import ExpandComposites
-from msc.graph.expand.expanders import expander_of
+from msc.graph.expand.expanders import expander
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
@@ -268,7 +268,7 @@ def test_every_operation_has_a_way_down() -> None:
         op.name
         for op in OPERATIONS
         if issubclass(op, MsOp) and op.name not in STRUCTURAL
-        if not issubclass(op, BasicOp | ViewOp | SliceAccessOp) and expander_of(op) is None
+        if not issubclass(op, BasicOp | ViewOp | SliceAccessOp) and expander.get(op) is None
     ]
     assert without == []
 
