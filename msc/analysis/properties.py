@@ -24,7 +24,7 @@ from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.slices import SliceAccessOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
-from msc.ir.contracts import Property, Violation
+from msc.ir.contracts import Contract, Property, Violation
 from msc.ir.entry import entries
 from msc.ir.typed import is_tensor
 
@@ -199,3 +199,6 @@ PROPERTIES = (
     *(KERNEL_FUNCTIONS, VECTORS, TENSORS, BUFFERS, UNPLACED, PLACED),
 )
 """All of msc's own; a back end may have others for its own passes."""
+
+REWRITES_GRAPH = Contract(requires=(SHAPES_KNOWN, UNCLUSTERED), breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED))
+"""The contract of a pass that puts operations in the place of others in front of kernels."""

@@ -10,13 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.properties import REWRITES_GRAPH
 from msc.dialects.ms.reductions import ArgExtremeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.reductions import place_of_extreme
 from msc.graph.graph_loops import put_in_place
-from msc.ir.contracts import Contract
 
 _MOST = 1 << 16
 """Places along an axis that are a constant; f32 would hold 2^24 exactly."""
@@ -34,10 +33,7 @@ class NarrowPositions(ModulePass):
     """
 
     name = "narrow-positions"
-    contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED),
-        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-    )
+    contract = REWRITES_GRAPH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op):

@@ -9,14 +9,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.properties import REWRITES_GRAPH
 from msc.dialects import gk, ms
 from msc.dialects.element_types import element_type, is_float
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import put_in_place
-from msc.ir.contracts import Contract
 from msc.poly.compute import integer_range
 
 
@@ -30,10 +29,7 @@ class ArgsortByKeys(ModulePass):
     """
 
     name = "argsort-by-keys"
-    contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED),
-        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-    )
+    contract = REWRITES_GRAPH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for found in [inner for inner in op.walk() if isinstance(inner, ms.ArgsortOp)]:

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
-from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.properties import REWRITES_GRAPH
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.convolution import ConvolutionOp, WeightedWindowOp
 from msc.dialects.ms.generic import ComputeOp, statements_text
@@ -23,7 +23,6 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.convolution import with_bias
 from msc.graph.graph_loops import put_in_place
-from msc.ir.contracts import Contract
 from msc.poly.adjoint import summed
 from msc.poly.compute import Statement, affine_map, dims
 from msc.poly.scalar import Read
@@ -44,10 +43,7 @@ class ConvolutionsAsProducts(ModulePass):
     """
 
     name = "convolutions-as-products"
-    contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED),
-        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-    )
+    contract = REWRITES_GRAPH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op):

@@ -11,14 +11,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.properties import REWRITES_GRAPH
 from msc.analysis.target import target_of
 from msc.dialects import ms
 from msc.dialects.element_types import BYTES, NARROW_FLOATS
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import empty, index, loop_over, put_in_place, stacked
-from msc.ir.contracts import Contract
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,7 @@ class ScanRows(ModulePass):
     """
 
     name = "scan-rows"
-    contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED),
-        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-    )
+    contract = REWRITES_GRAPH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op):

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import constant_bytes
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernels import kernels_in
-from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.properties import REWRITES_GRAPH
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.dialects.open_sizes import has_open_sizes
@@ -26,7 +26,6 @@ from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from msc.graph_kernel.layout_passes import LAYOUTS
 from msc.graph_kernel.tap_splits import Split, split_up, splits_of
 from msc.graph_kernel.winograd.winograd import Winograd
-from msc.ir.contracts import Contract
 from msc.ir.typed import tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
 
@@ -48,10 +47,7 @@ class SplitTaps(ModulePass):
     """
 
     name = "split-taps"
-    contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED),
-        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-    )
+    contract = REWRITES_GRAPH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = [] if has_open_sizes(op) else [o for o in op.walk() if isinstance(o, ConvolutionOp)]

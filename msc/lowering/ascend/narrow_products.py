@@ -12,7 +12,7 @@ from xdsl.ir import OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
-from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.properties import REWRITES_GRAPH
 from msc.analysis.tensor_ranges import TensorRanges
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.arithmetic import AddOp, FloorDivOp, MaximumOp, MinimumOp, MulOp, SubOp
@@ -26,7 +26,6 @@ from msc.dialects.ms.unary import RoundOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import put_in_place
-from msc.ir.contracts import Contract
 from msc.lowering.ascend.target import davinci_of
 
 Product: TypeAlias = MatrixProductOp | ConvolutionOp
@@ -50,10 +49,7 @@ class NarrowProducts(ModulePass):
     """
 
     name = "narrow-products"
-    contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED),
-        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-    )
+    contract = REWRITES_GRAPH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op) or not davinci_of(op).features.fixpipe_to_gm:

@@ -106,7 +106,7 @@ def _lanes_collide(model: KernelModel, tree: Tree, row: LoopRow, deps: Dependenc
     """Whether a dependence between lanes of a vector loop has its source not before its sink."""
     dims = tree.axis(row.loop.axis).dims
     summed = [s for s in row.statements if dims[s] in model.statements[s].reduced]
-    order = deps.order.subtract(_updates_by(model, deps, summed))
+    order = deps.order.subtract(_from(model, deps.updates, summed))
     place = {s: k for k, run in enumerate(_runs(row.loop.body)) for s in run.statements}
     position = {s: i for run in _runs(row.loop.body) for i, s in enumerate(run.statements)}
     collides = False
@@ -132,12 +132,6 @@ def _crosses_loop(model: KernelModel, tree: Tree, vector: Loop, pairs: isl.Map) 
     return any(not together.subtract(together.eq_at_multi_union_pw_aff(row)).is_empty() for row in rows)
 
 
-def _updates_by(model: KernelModel, deps: Dependences, statements: Collection[int]) -> isl.UnionMap:
-    """The dependences between updates by some statements."""
-    instances = "; ".join(tuple_of(s, len(model.statements[s].extents)) for s in statements)
-    return deps.updates.intersect_domain(isl.UnionSet(f"{{ {instances} }}"))
-
-
 def lost(model: KernelModel, deps: Dependences, rows: PlaceRows) -> Iterator[ScheduleError]:
     """Places whose arrays are read where they do not live: in another iteration, or below another node."""
     names, runs = array_names(model.arrays), valid_domain(model)
@@ -153,5 +147,6 @@ def lost(model: KernelModel, deps: Dependences, rows: PlaceRows) -> Iterator[Sch
 
 
 def _from(model: KernelModel, pairs: isl.UnionMap, sources: Collection[int]) -> isl.UnionMap:
+    """The pairs whose first is an instance of some statements."""
     instances = "; ".join(tuple_of(s, len(model.statements[s].extents)) for s in sources)
     return pairs.intersect_domain(isl.UnionSet(f"{{ {instances} }}"))

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from random import Random
 
-from msc.cost.access import block_size, lanes_of, pieces, vectorisable
+from msc.cost.access import block_size, lanes_of, pieces
 from msc.cost.prediction import KernelCost
 from msc.cost.statement_loops import statement_loops
 from msc.poly.dependences import Dependences
@@ -30,6 +30,7 @@ from msc.poly.schedule_tree.moves import (
 from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, all_blocks, walk
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.loops.outline import Outline, outline, own_statements
+from msc.schedule.loops.vector_axes import can_carry
 from msc.schedule.prefetching.prefetches import with_prefetches
 from msc.schedule.schedule_kernels import illegal, misplaced
 from msc.schedule.storage.places import stored
@@ -170,7 +171,7 @@ class Neighbourhood:
         for axis in shape.shared:
             scalar = _flat(scalar, axis.name)
         for axis in shape.shared:
-            if axis.name != shape.vector and self._can_carry(axis):
+            if axis.name != shape.vector and can_carry(self.model, axis):
                 width = axis.extent if axis.extent < 2 * lanes else 2 * lanes
                 yield tiled(scalar, axis.name, width, "vector")
         if shape.vector is not None:
@@ -178,12 +179,9 @@ class Neighbourhood:
             flat = outline(scalar)
             for node in flat.nodes:
                 own = flat.own(node)
-                if own and self._can_carry(tree.axis(own[-1].axis)):
+                if own and can_carry(self.model, tree.axis(own[-1].axis)):
                     tree = vectors_innermost(tree, node, own[-1])
             yield tree
-
-    def _can_carry(self, axis: Axis) -> bool:
-        return axis.extent > 1 and all(vectorisable(self.model.statements[s], d) for s, d in axis.dims.items())
 
     def _orders(self, shape: Outline) -> Iterator[Tree]:
         """Two neighbours of the band change places; a parallel loop stays outermost."""
@@ -207,7 +205,7 @@ class Neighbourhood:
             return
         for node in shape.nodes:
             for loop in shape.own(node):
-                if self._can_carry(shape.tree.axis(loop.axis)):
+                if can_carry(self.model, shape.tree.axis(loop.axis)):
                     yield vectors_innermost(shape.tree, node, loop)
             for loop in shape.own(node):
                 if loop.mark == "vector":
