@@ -215,5 +215,5 @@ def executed(nests: Sequence[Nest], variables: tuple[int, ...] = ()) -> Iterator
                 yield from executed(nest.inside, variables)
             case ForLoop():
                 low, high = nest.lower.eval(variables, ()), nest.upper.eval(variables, ())
-                for value in range(low, high, nest.step):
+                for value in range(low, high):
                     yield from executed(nest.body, (*variables, value))
