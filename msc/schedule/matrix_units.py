@@ -13,13 +13,12 @@ from itertools import product
 from math import ceil, prod
 
 from msc.dialects.element_types import BYTES
-from msc.poly.contraction import Contraction
+from msc.poly.contraction import Contraction, UnitProduct, unit_product
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import find, tensorise
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree
-from msc.poly.unit_product import UnitProduct, unit_product
 from msc.targets.abilities import Abilities, Role, Unit
 from msc.targets.machine import Machine
 

@@ -10,11 +10,10 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
 from msc.poly.affine import linear_form
-from msc.poly.contraction import Contraction
+from msc.poly.contraction import Contraction, UnitProduct, unit_product
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read, Scalar, reads
-from msc.poly.unit_product import UnitProduct, unit_product
 from msc.targets.abilities import Role
 from msc.targets.davinci import DavinciTarget
 
