@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import islice
 from typing import Self
 
+from xdsl.dialects.builtin import ModuleOp
+
 from msc.support.forked import Lines, begun
+
+WORTH_A_PROCESS = 200
+"""Operations of a module: forking a compiler takes as long as verifying so many."""
+
+
+def is_worth_a_process(module: ModuleOp) -> bool:
+    """Whether another process verifies a module sooner than this one."""
+    return any(True for _ in islice(module.walk(), WORTH_A_PROCESS, None))
 
 
 class Unverified(Exception):
@@ -14,9 +25,13 @@ class Unverified(Exception):
 
 
 class BackgroundChecks:
-    """A context that ends when all checks have. Raises Unverified where one failed, also in place of later errors."""
+    """A context that ends when all checks of a module have.
 
-    def __init__(self) -> None:
+    Raises Unverified where one failed, also in place of later errors.
+    """
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
         self._processes = ExitStack()
         self._verdicts = list[Callable[[], Lines | None]]()
 
@@ -31,13 +46,13 @@ class BackgroundChecks:
                 raise Unverified from error
 
     def begin(self, check: Callable[[], None]) -> None:
-        """Call `check`, which raises what is wrong, in another process if there can be one, else at once."""
+        """Call `check`, which raises what is wrong, in another process if that pays and there can be one."""
 
         def checked() -> Lines:
             check()
             return []
 
-        verdict = self._processes.enter_context(begun(checked))
+        verdict = self._processes.enter_context(begun(checked)) if is_worth_a_process(self._module) else None
         if verdict is None:
             check()
         else:

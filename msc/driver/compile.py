@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.backends.backend import Backend, CodeOptions, Program
 from msc.backends.stage import Stage
-from msc.driver.background_checks import BackgroundChecks, Unverified
+from msc.driver.background_checks import BackgroundChecks, Unverified, is_worth_a_process
 from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import note_target
@@ -62,8 +62,9 @@ class Compilation:
 
     @contextmanager
     def checking(self) -> Generator[None]:
-        """While the block runs, another process verifies what was left for later, if there can be one."""
-        with begun(self._checked) if self._unchecked else nullcontext() as self._verdict:
+        """While the block runs, another process verifies what was left for later, if that pays and there can be one."""
+        aside = self._unchecked and is_worth_a_process(self.module)
+        with begun(self._checked) if aside else nullcontext() as self._verdict:
             yield
 
     def _checked(self) -> Lines:
@@ -174,7 +175,7 @@ def compile_read(
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     try:
-        with BackgroundChecks() as checks:
+        with BackgroundChecks(model.module) as checks:
             stages = _stages_between(compilation, stop_after)
             for stage in stages:
                 later = compilation.check_later if stage is stages[-1] else checks.begin

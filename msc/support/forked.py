@@ -17,8 +17,9 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
-from typing import IO, NoReturn, Self, TypeAlias, TypeVar, cast
+from typing import IO, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast
 
 from msc.support.diagnostics import MscError
 
@@ -36,6 +37,9 @@ _LOOK_SECONDS = 0.05
 _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
 
+_LOAD = Path("/proc/loadavg")
+"""Where Linux tells, before the slash, how many threads run or wait for a processor."""
+
 _IN_FRONT = mmap.mmap(-1, 1)
 """Whether `results` has jobs for all processors: one byte, which forked processes see too."""
 
@@ -47,8 +51,8 @@ def results(
 
     What it returns must depend on the job alone; what else it changes is lost. Each process has `each` jobs at least,
     if that is given. Only jobs at the positions `among` are done, if these are given: other processes begin with the
-    first ones while the caller finds the next. In a program with threads of its own, or on one processor, nothing is
-    done.
+    first ones while the caller finds the next. In a program with threads of its own, or if no other processor is free,
+    nothing is done.
     """
     others = min(_processors(), _MOST, len(jobs) // (each or _JOBS)) - 1
     if others < 1 or not _may_fork():
@@ -87,7 +91,21 @@ def _in_front() -> Generator[None]:
 
 
 def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    """The processors that this process may use and no other one uses now, its own included.
+
+    On busy processors, processes of msc only take turns, and what each of them makes for itself is in vain.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return 1
+    free = (os.cpu_count() or 1) - max(0, _runnable() - 1 - _Helpers.count)
+    return max(1, min(len(os.sched_getaffinity(0)), free))
+
+
+def _runnable() -> int:
+    """How many threads of all processes run or could run, this one's included; none if the system does not tell."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(_LOAD.read_text("ascii").split()[3].partition("/")[0])
+    return 0
 
 
 def _may_fork() -> bool:
@@ -160,6 +178,9 @@ def _tell(job: int, texts: Lines, out: IO[str]) -> None:
 class _Helpers:
     """Forked processes with the files of their results. Whoever leaves early ends them."""
 
+    count: ClassVar[int] = 0
+    """How many of this process there are, those that ended and were not waited for included."""
+
     def __init__(self) -> None:
         self._running: dict[int, IO[str]] = {}
 
@@ -171,6 +192,7 @@ class _Helpers:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
             _wait(process)
+            _Helpers.count -= 1
             out.close()
 
     def fork(self, work: Callable[[IO[str]], None]) -> bool:
@@ -183,6 +205,7 @@ class _Helpers:
                 if process == 0:
                     _run(work, out)
                 self._running[process] = out
+                _Helpers.count += 1
                 return True
             return False
         finally:
@@ -193,6 +216,7 @@ class _Helpers:
         found = dict[int, Lines]()
         for process, out in list(self._running.items()):
             _wait(process)
+            _Helpers.count -= 1
             del self._running[process]
             with out:
                 out.seek(0)
