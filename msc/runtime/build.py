@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msc.runtime.commands import Commands, run_command
 from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
-from msc.runtime.interface import artifact_text
+from msc.runtime.interface import artifact_text, calls_text
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.recognition import begins_as
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 Kind = Literal["so", "o", "a", "exe"]
 
 _MESSAGE_LINES = 12
+_CALLS = "artifact_calls.c"
+"""What is the same in all libraries."""
+_known_calls = dict[tuple[Toolchain, tuple[str, ...]], bytes]()
+"""The objects of that which this process has built, by compiler and flags."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def source_texts(program: CProgram, kind: Kind, processors: int = 1) -> dict[str
     """The texts that a compiler makes the `kind` of, by file name: C, header and, by kind, what calls the model."""
     texts = {f"{program.name}.h": program.header, **program.companions, **_model_texts(program, kind, processors)}
     if kind == "so":
-        texts["artifact.c"] = artifact_text(program)
+        texts |= {"artifact.c": artifact_text(program), _CALLS: calls_text()}
     if kind == "exe":
         texts |= {"main.c": main_text(), "model_table.h": table_text(program), "tensor.h": tensor_text()}
     return texts
@@ -201,7 +205,13 @@ def _object(
     source: str, folder: Path, options: BuildOptions, flags: Sequence[str], commands: Commands | None = None
 ) -> str:
     made = f"{Path(source).stem}.o"
+    key = (options.compiler(), tuple(flags))
+    if source == _CALLS and key in _known_calls:
+        (folder / made).write_bytes(_known_calls[key])
+        return made
     _run(options, folder, [*flags, "-c", "-o", made, source], commands)
+    if source == _CALLS:
+        _known_calls[key] = (folder / made).read_bytes()
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 
 from msc.runtime.program import CProgram, Signature
@@ -28,14 +29,10 @@ SMALL_STACK = 2 * 1024
 
 _TEXT = """/* How msc calls the model: tensors are the inputs and outputs in the order of the signature, then the
    addresses of the sizes, 64-bit integers. */
-#define _GNU_SOURCE
 #include "{name}.h"
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <time.h>
+#include <stddef.h>
 
-enum {{ MSC_RUNNING = {running}, MSC_CANCELLED = {cancelled}, MSC_NO_STACK = {no_stack} }};
+enum {{ MSC_NO_STACK = {no_stack} }};
 
 const char *{signature_symbol}(void)
 {{
@@ -65,35 +62,15 @@ int {run_symbol}(void *const *tensors, void *workspace)
 }}
 """
 _CALLS = """
-static int (*const msc_calls[])(void *const *, void *, double *) = {{{names}}};
+__attribute__((visibility("hidden"))) int (*const msc_calls[])(void *const *, void *, double *) = {{{names}}};
 """
 _PROFILED = """if (seconds)
         return {profile_symbol}(tensors, workspace, seconds);
     """
-_ROOM = """#if defined(__linux__)
-/* Whether the stack of this thread has room for the local arrays of kernels; asking the system takes a while. */
-static int msc_has_room(void)
-{{
-    static _Thread_local const char *end;
-    if (end == NULL) {{
-        pthread_attr_t attributes;
-        void *start;
-        size_t size;
-        if (pthread_getattr_np(pthread_self(), &attributes))
-            return 1;
-        pthread_attr_getstack(&attributes, &start, &size);
-        pthread_attr_destroy(&attributes);
-        end = start;
-    }}
-    return (const char *)__builtin_frame_address(0) - end >= {stack};
-}}
-#else
-static int msc_has_room(void)
-{{
-    return 1;
-}}
-#endif
+_ROOM = """__attribute__((visibility("hidden"))) int msc_has_room(size_t stack);
 
+"""
+_STATUSES = """enum {{ MSC_RUNNING = {running}, MSC_CANCELLED = {cancelled} }};
 """
 
 
@@ -103,19 +80,26 @@ def run_symbol(number: int) -> str:
 
 
 def artifact_text(program: CProgram) -> str:
-    """The C of the interface."""
+    """The C of the interface, but for `calls_text`."""
     signature = program.signature
     looks = signature.stack_bytes > SMALL_STACK
     text = _filled(_TEXT + (_PROFILE if program.profiled else ""), signature)
-    text += "\n" + _ROOM.format(stack=signature.stack_bytes + SPARE_STACK) if looks else ""
-    check = "if (!msc_has_room())\n        return MSC_NO_STACK;\n    " if looks else ""
+    text += "\n" + _ROOM if looks else ""
+    stack = signature.stack_bytes + SPARE_STACK
+    check = f"if (!msc_has_room({stack}))\n        return MSC_NO_STACK;\n    " if looks else ""
     for number, function in enumerate(signature.functions):
         clocks = program.profiled and number == 0
         profiled = _PROFILED.format(profile_symbol=PROFILE_SYMBOL) if clocks else "(void)seconds;\n    "
         symbols = {"number": str(number), "run_symbol": run_symbol(number), "check": check, "profiled": profiled}
         text += _filled(_RUN, function, **symbols)
-    text += _CALLS.format(names=", ".join(f"msc_call_{number}" for number in range(len(signature.functions))))
-    return text + (files("msc.runtime") / "c" / "apart.c").read_text(encoding="utf-8")
+    return text + _CALLS.format(names=", ".join(f"msc_call_{number}" for number in range(len(signature.functions))))
+
+
+@cache
+def calls_text() -> str:
+    """The C of the interface that is the same for all models: calls on threads of their own."""
+    text = (files("msc.runtime") / "c" / "artifact_calls.c").read_text(encoding="utf-8")
+    return _STATUSES.format(running=RUNNING, cancelled=CANCELLED) + text
 
 
 def _filled(text: str, signature: Signature, **symbols: str) -> str:
@@ -129,8 +113,6 @@ def _filled(text: str, signature: Signature, **symbols: str) -> str:
         signature_symbol=SIGNATURE_SYMBOL,
         profile_symbol=PROFILE_SYMBOL,
         calls_symbol=CALLS_SYMBOL,
-        running=RUNNING,
-        cancelled=CANCELLED,
         no_stack=NO_STACK,
         **symbols,
     )

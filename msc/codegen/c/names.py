@@ -29,7 +29,7 @@ SYSTEM = frozenset(
 )
 """Names that headers of the system declare, so that no kernel may bear them."""
 
-_FILES = ("main", "selftest", "tensor", "model_table", "manifest", "golden", "README")
+_FILES = ("artifact", "artifact_calls", "main", "selftest", "tensor", "model_table", "manifest", "golden", "README")
 """Files of ours that stand beside those of a model, which bear its name."""
 _MAXIMUM_LENGTH = 48
 _MAXIMUM_COMMENT = 400

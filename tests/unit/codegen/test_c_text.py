@@ -126,7 +126,7 @@ def test_any_name_of_a_tensor_compiles(compiled: Compile, module_of: Parse, name
     np.testing.assert_array_equal(model(np.ones(8, np.float32)), np.ones(8))
 
 
-@pytest.mark.parametrize("name", ["lenet-5", "int", "4ever", "*/", "main", "model"])
+@pytest.mark.parametrize("name", ["lenet-5", "int", "4ever", "*/", "main", "artifact", "artifact_calls", "model"])
 def test_any_name_of_a_module_compiles(compiled: Compile, module_of: Parse, name: str) -> None:
     model = compiled(module_of(COPY.replace("@test", f'@"{name}"')))
     np.testing.assert_array_equal(model(np.ones(8, np.float32)), np.ones(8))

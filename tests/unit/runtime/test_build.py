@@ -72,6 +72,21 @@ def test_a_broken_compiler(
     assert not (tmp_path / "x.so").exists()
 
 
+def test_what_all_libraries_have_is_compiled_once_in_a_process(
+    monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path
+) -> None:
+    compiler = find_toolchain().command[0]
+    monkeypatch.setenv("CC", str(script(tmp_path / "cc", f'echo "$@" >>"{tmp_path}/runs"\nexec {compiler} "$@"')))
+
+    def compiled(name: str, *flags: str) -> int:
+        (tmp_path / "runs").write_text("")
+        model = load(build(program, weights, "so", tmp_path / name, BuildOptions(flags)))
+        np.testing.assert_array_equal(model(X, N)[0], Y)
+        return (tmp_path / "runs").read_text().count(" artifact_calls.c")
+
+    assert [compiled("a.so"), compiled("b.so"), compiled("c.so", "-O1"), compiled("d.so", "-O1")] == [1, 0, 1, 0]
+
+
 def test_rejected_c_shows_the_compiler_s_words(
     program_of: Callable[[str], CProgram], weights: Weights, tmp_path: Path
 ) -> None:

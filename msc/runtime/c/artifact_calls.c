@@ -1,3 +1,34 @@
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* The functions of the model. */
+extern int (*const msc_calls[])(void *const *, void *, double *) __attribute__((visibility("hidden")));
+
+/* Whether the stack of this thread has room for the local arrays of kernels; asking the system takes a while. */
+__attribute__((visibility("hidden"))) int msc_has_room(size_t stack)
+{
+#if defined(__linux__)
+    static _Thread_local const char *end;
+    if (end == NULL) {
+        pthread_attr_t attributes;
+        void *start;
+        size_t size;
+        if (pthread_getattr_np(pthread_self(), &attributes))
+            return 1;
+        pthread_attr_getstack(&attributes, &start, &size);
+        pthread_attr_destroy(&attributes);
+        end = start;
+    }
+    return (const char *)__builtin_frame_address(0) - end >= (ptrdiff_t)stack;
+#else
+    (void)stack;
+    return 1;
+#endif
+}
 
 /* Calls on a thread of their own: with the stack that they need, and such that the caller can wait for a while, look
    for signals, and end them. */
