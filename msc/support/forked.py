@@ -17,11 +17,11 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 from typing import IO, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast
 
 from msc.support.diagnostics import MscError
+from msc.support.processors import free_processors
 
 J = TypeVar("J")
 
@@ -36,9 +36,6 @@ _LOOK_SECONDS = 0.05
 """Between looks of a process whether it is to stand aside."""
 _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
-
-_LOAD = Path("/proc/loadavg")
-"""Where Linux tells, before the slash, how many threads run or wait for a processor."""
 
 _IN_FRONT = mmap.mmap(-1, 1)
 """Whether `results` has jobs for all processors: one byte, which forked processes see too."""
@@ -91,21 +88,8 @@ def _in_front() -> Generator[None]:
 
 
 def _processors() -> int:
-    """The processors that this process may use and no other one uses now, its own included.
-
-    On busy processors, processes of msc only take turns, and what each of them makes for itself is in vain.
-    """
-    if not hasattr(os, "sched_getaffinity"):
-        return 1
-    free = (os.cpu_count() or 1) - max(0, _runnable() - 1 - _Helpers.count)
-    return max(1, min(len(os.sched_getaffinity(0)), free))
-
-
-def _runnable() -> int:
-    """How many threads of all processes run or could run, this one's included; none if the system does not tell."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(_LOAD.read_text("ascii").split()[3].partition("/")[0])
-    return 0
+    """Those that are free: on busy ones processes take turns, and what each makes for itself is in vain."""
+    return free_processors(own=_Helpers.count)
 
 
 def _may_fork() -> bool:

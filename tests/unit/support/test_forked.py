@@ -73,40 +73,24 @@ def test_on_one_processor_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> No
     assert forked.results(square, JOBS) == {}
 
 
-@pytest.mark.parametrize(
-    ("load", "own", "free"),
-    [
-        ("0.10 0.20 0.30 1/155 4116", 0, 4),
-        ("0.10 0.20 0.30 0/155 4116", 0, 4),
-        ("2.10 0.20 0.30 6/155 4116", 0, 3),
-        ("2.10 0.20 0.30 7/155 4116", 1, 3),
-        ("9.99 9.99 9.99 60/155 4116", 0, 1),
-        ("", 0, 4),
-    ],
-)
-def test_processors_that_others_use_are_not_free(
-    load: str, own: int, free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of eight processors this process may use four; those that its own helpers use count as free."""
+def test_processors_of_helpers_count_as_free_until_they_were_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    (tmp_path / "loadavg").write_text(load, "ascii")
-    monkeypatch.setattr(forked, "_LOAD", tmp_path / "loadavg")
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    monkeypatch.setattr(forked._Helpers, "count", own)
-    assert forked._processors() == free
+    monkeypatch.setattr(forked, "_may_fork", lambda: True)
+    asked: list[int] = []
 
+    def two(own: int) -> int:
+        asked.append(own)
+        return 2
 
-def test_helpers_that_were_waited_for_are_not_counted() -> None:
-    before = forked._Helpers.count
-    with forked.begun(lambda: []) as result:
-        assert forked._Helpers.count == before + 1
+    monkeypatch.setattr(forked, "free_processors", two)
+    with forked.begun(lambda: []) as result, forked.begun(lambda: []):
         assert result is not None
         result()
-        assert forked._Helpers.count == before
-    with forked.begun(lambda: []):
-        assert forked._Helpers.count == before + 1
-    assert forked._Helpers.count == before
+        with forked.begun(lambda: []):
+            pass
+    forked.results(square, JOBS)
+    forked.results(square, JOBS)
+    assert asked == [0, 1, 1, 0, 0]
 
 
 def test_threads_of_the_program_forbid_it(monkeypatch: pytest.MonkeyPatch) -> None:
