@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("msc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("msc")  # no test asserts a time: machines that run it may be busy
 
+gc.set_threshold(20_000)  # of 700 new objects, as by default, a test still needs nearly all
+
 for _number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         # as in the background of a shell, or under nohup: programs that tests start would ignore it too

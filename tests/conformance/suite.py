@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto
@@ -37,14 +38,7 @@ class Case:
 
 def cases(kinds: frozenset[str]) -> Iterator[Case]:
     """The cases of some kinds, without those for other devices."""
-    os.environ.setdefault("ONNX_HOME", tempfile.mkdtemp(prefix="msc-onnx-"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test import BackendTest
-        from onnx.backend.test.loader import load_model_tests
-
-        suite = BackendTest(MscBackend, __name__)
-        models = {c.name: c.model for c in load_model_tests(kind="node")}
+    suite, models = _suite()
     if RANDOM in kinds:
         from tests.conformance.random_weights import light_cases
 
@@ -56,6 +50,19 @@ def cases(kinds: frozenset[str]) -> Iterator[Case]:
             if name.endswith("_cpu"):
                 short = name.removesuffix("_cpu")
                 yield Case(short, kind, lambda item=item: item.func(None), models.get(short))
+
+
+@cache
+def _suite() -> tuple[object, Mapping[str, ModelProto | None]]:
+    """What calls each case, and the models of the node cases: all of them are computed when onnx loads them."""
+    if "ONNX_HOME" not in os.environ:
+        os.environ["ONNX_HOME"] = tempfile.mkdtemp(prefix="msc-onnx-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test import BackendTest
+        from onnx.backend.test.loader import load_model_tests
+
+        return BackendTest(MscBackend, __name__), {c.name: c.model for c in load_model_tests(kind="node")}
 
 
 def _items(suite: object, category: str) -> Mapping[str, Any]:

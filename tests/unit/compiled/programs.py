@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,6 +39,12 @@ def parsed(text: str) -> ModuleOp:
 
 def program_text(cases: Sequence[Case]) -> str:
     """A module whose entry function computes every case on inputs of its own. Raises MscError for an illegal one."""
+    return _program_text(tuple(cases))
+
+
+@lru_cache(maxsize=8192)
+def _program_text(cases: tuple[Case, ...]) -> str:
+    """Several test files make the same thousands of programs, and each is parsed for the types of its results."""
     arguments = ", ".join(
         f"%c{number}_{i}: tensor<{type_}>"
         for number, (_, types) in enumerate(cases)
