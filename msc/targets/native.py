@@ -30,7 +30,13 @@ def detected(machines: Sequence[Machine], cpu: CpuFacts, caches: Sequence[CacheF
     features = frozenset(flag for flag in cpu.flags if _COMPILED.fullmatch(flag))
     levels = tuple(_as_found(level, base.caches, caches) for level in base.levels)
     return replace(
-        base, name="native", flags=_native_flags(base), cores=cores, features=features, levels=levels, aliases=()
+        base,
+        name="native",
+        flags=_native_flags(base, cpu.vendor),
+        cores=cores,
+        features=features,
+        levels=levels,
+        aliases=(),
     )
 
 
@@ -51,15 +57,21 @@ def _fits(machine: Machine, cpu: CpuFacts) -> bool:
     )
 
 
-def _native_flags(base: Machine) -> tuple[str, ...]:
-    """The compiler's flags for the CPU that it runs on, with what the base says besides of vectors."""
+def _native_flags(base: Machine, vendor: str) -> tuple[str, ...]:
+    """The compiler's flags for the CPU that it runs on, with what the base says besides of vectors and tuning.
+
+    Tuned for Zen, GCC reads a vector from memory again for each of a few multiply-adds that use it: loads then bound
+    products of few rows.
+    """
     match base.architecture:
         case "aarch64":
             return ("-mcpu=native",)
         case "riscv64":
             return base.flags
         case _:
-            return ("-march=native", *base.flags[1:])
+            is_tuned = any(flag.startswith("-mtune=") for flag in base.flags)
+            tuning = ("-mtune=generic",) if vendor == "AuthenticAMD" and not is_tuned else ()
+            return ("-march=native", *base.flags[1:], *tuning)
 
 
 def _as_found(level: Level, caches: Sequence[Level], found: Sequence[CacheFacts]) -> Level:

@@ -77,6 +77,13 @@ def test_flags_and_features() -> None:
     assert machine(facts("graviton2", "aarch64")).flags == ("-mcpu=native",)
 
 
+def test_compilers_do_not_tune_for_zen() -> None:
+    """They would read vectors from memory for each multiply-add of a few."""
+    assert machine(facts("zen3", "x86_64")).flags == ("-march=native", "-mtune=generic")
+    for name in ("zen4", "zen5"):
+        assert [flag for flag in machine(facts(name, "x86_64")).flags if "tune" in flag] == ["-mtune=skylake-avx512"]
+
+
 def test_facts_of_caches(tmp_path: Path) -> None:
     told = {"index0": ("1", "Data", "32K", "8", "64"), "index1": ("1", "Instruction", "32K", "8", "64"),
             "index2": ("2", "Unified", "1M", "", "")}  # fmt: skip
