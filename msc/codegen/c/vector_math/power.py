@@ -72,10 +72,41 @@ MSC_INLINE f32x@ msc_pow_f32x@(f32x@ x, f32x@ y)
 }
 """
 
+_RSQRT_GUESS = """
+#ifdef __AVX512VL__
+/* 1 / sqrt(x) within 2^-14 of it, and exactly where that is 0 or infinite. */
+MSC_INLINE f32x@ msc_rsqrt_guess_f32x@(f32x@ x)
+{
+#if @ == 4
+    return __builtin_ia32_rsqrt14ps128_mask(x, x, -1);
+#elif @ == 8
+    return __builtin_ia32_rsqrt14ps256_mask(x, x, -1);
+#elif @ == 16
+    return __builtin_ia32_rsqrt14ps512_mask(x, x, -1);
+#else
+    f32x@ guess;
+    for (int part = 0; part < @ / 16; ++part) {
+        float some __attribute__((vector_size(64)));
+        memcpy(&some, (const char *)&x + 64 * part, 64);
+        some = __builtin_ia32_rsqrt14ps512_mask(some, some, -1);
+        memcpy((char *)&guess + 64 * part, &some, 64);
+    }
+    return guess;
+#endif
+}
+#endif
+"""
+
 _RSQRT_TEXT = """
-/* A guess from halving the exponent, then Newton steps; the last one adds a residual, which rounds less. */
+/* A guess of an instruction or by halving the exponent, then Newton steps; the last adds a residual: it rounds less. */
 MSC_INLINE f32x@ msc_rsqrt_f32x@(f32x@ x)
 {
+#ifdef __AVX512VL__
+    const f32x@ guess = msc_rsqrt_guess_f32x@(x);
+    const f32x@ product = x * guess;
+    const f32x@ y = guess + 0.5f * guess * (1.0f - product * guess);
+    return msc_select_f32x@((x == 0.0f) | (x == __builtin_inff()), guess, y);
+#else
     const i32x@ tiny = x < 0x1p-126f;
     const f32x@ scaled = msc_select_f32x@(tiny, x * 0x1p24f, x);
     const f32x@ half = 0.5f * scaled;
@@ -88,14 +119,18 @@ MSC_INLINE f32x@ msc_rsqrt_f32x@(f32x@ x)
     y = msc_select_f32x@(x == __builtin_inff(), msc_splat_f32x@(0.0f), y);
     y = msc_select_f32x@(x < 0.0f, msc_splat_f32x@(__builtin_nanf("")), y);
     return msc_select_f32x@(x == 0.0f, msc_withsign_f32x@(msc_splat_f32x@(__builtin_inff()), x), y);
+#endif
 }
 """
 
-POWER_PARTS: Mapping[str, MathTemplate] = {"pow_magnitude": MathTemplate(_POW_MAGNITUDE, ("half_types",))}
+POWER_PARTS: Mapping[str, MathTemplate] = {
+    "pow_magnitude": MathTemplate(_POW_MAGNITUDE, ("half_types",)),
+    "rsqrt_guess": MathTemplate(_RSQRT_GUESS, ("types",), ("string.h",)),
+}
 
 POWER: Mapping[str, VectorFunction] = {
     "pow": VectorFunction(
         MathTemplate(_POW_TEXT, ("pow_magnitude", "halves", "select", "splat", "abs")), ErrorBound(4), arity=2
     ),
-    "rsqrt": VectorFunction(MathTemplate(_RSQRT_TEXT, ("select", "splat", "withsign")), ErrorBound(4)),
+    "rsqrt": VectorFunction(MathTemplate(_RSQRT_TEXT, ("rsqrt_guess", "select", "splat", "withsign")), ErrorBound(4)),
 }
