@@ -16,12 +16,13 @@ from msc.support.diagnostics import MscError
 SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "matmul" / "two_levels.gk.mir"
 
 LOOPS = """\
-n < 8
- local [768][96]
+n < 24
+ local [768][32]
  k < 768
-  n < 96 by 8
+  line < 2
+  n < 32 by 8
  m < 16
-  n < 6
+  n < 2
    m < 8
     acc [6][16]
     m < 6
@@ -32,7 +33,7 @@ n < 8
     m < 6
      n < 16 by 8
 """
-"""Of `for n tile 96` around `for k, n vector` and `for m tile 48, n tile 16, m tile 6`, which is around three nodes."""
+"""Of `for n tile 32` around `for k, n vector` and `for m tile 48, n tile 16, m tile 6`, which is around three nodes."""
 
 
 def loops_of(source: str) -> str:
