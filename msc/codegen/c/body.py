@@ -21,10 +21,10 @@ from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
-from msc.codegen.c.loops import LoopHead, only_moves
+from msc.codegen.c.loops import UNROLLED, LoopHead, only_moves
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
+from msc.codegen.c.shared_loops import Capture, LoopPart, local_array, scalar, share_call, used
 from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
 from msc.codegen.c.types import CArrayType, CType, buffer_type, no_c_form, value_type
@@ -34,11 +34,6 @@ from msc.dialects.loop.argsort import INSERTED, capacity
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
-
-_UNROLLED = 16
-"""Iterations up to which GCC writes a loop out, asked or not (its default of max-completely-peel-times): a figure of
-that compiler, not of a machine. Loops that only move data, which that gains nothing, are told to stay the loops of the
-schedule."""
 
 
 @dataclass
@@ -60,7 +55,7 @@ class FunctionEmitter:
     name: str = ""
     functions: NameScope = field(default_factory=NameScope)
     around: list[Capture] = field(default_factory=list[Capture])
-    parts: list[str] = field(default_factory=list[str])
+    parts: list[LoopPart] = field(default_factory=list[LoopPart])
 
     def block(self, block: Block) -> None:
         """All operations of a block, in order."""
@@ -290,7 +285,7 @@ class FunctionEmitter:
             self._declare_interleaved(stores)
             self.prelude.plain |= {"pragma", "pragma_unroll"}
             self.lines.add(f"MSC_UNROLL({len(trips)})")
-        elif trips is not None and len(trips) <= _UNROLLED and only_moves(op):
+        elif trips is not None and len(trips) <= UNROLLED and only_moves(op):
             self.prelude.plain |= {"pragma", "pragma_rolled"}
             self.lines.add("MSC_ROLLED")
         self._emit_loop(op, lambda head: head.text(self.prelude))
@@ -362,7 +357,7 @@ class FunctionEmitter:
         part._emit_loop(op, lambda head: head.part(first, last, self.prelude))
         name = self.functions.fresh(f"{self.name}_part")
         captures = used(self.around, part.lines)
-        self.parts.append(part_functions(name, captures, first, last, part.lines))
+        self.parts.append(LoopPart(name, tuple(captures), first, last, part.lines.text()))
         self.scope.enter()
         trips = self._head(op).trips(self.prelude)
         self.scope.leave()

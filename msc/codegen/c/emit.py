@@ -14,7 +14,8 @@ from msc.analysis.bytes import stack_bytes
 from msc.analysis.work import operations_run
 from msc.codegen.c.entry import PROFILE_CLOCK, PROFILE_LAP, EntryEmitter
 from msc.codegen.c.header import emit_header
-from msc.codegen.c.kernels import Kernel, emit_kernel
+from msc.codegen.c.kernels import Kernel, emit_kernel, kernel_texts
+from msc.codegen.c.merged_kernels import merge_kernels
 from msc.codegen.c.names import SYSTEM, NameScope, comment_text, identifier, module_identifier, string_literal
 from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
@@ -153,7 +154,7 @@ def _kernels(
             overlapping = frozenset[int]().union(*(positions.get(op.sym_name.data, ()) for positions in aliased))
             kernel = emit_kernel(op, scope, overlapping, prelude)
             kernels[op.sym_name.data] = kernel if away is None else away.kernel(op, kernel)
-    return kernels
+    return merge_kernels(kernels, scope, prelude) if away is None else kernels
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class _Texts:
     def source(self, exported: bool) -> str:
         """All in one file."""
         linkage = "" if exported else "static "
-        kernels = (kernel.text(linkage) for kernel in self.kernels)
+        kernels = kernel_texts(self.kernels, linkage)
         return _joined(self.opening, self.prelude.team_text("static "), *kernels, self.entries)
 
     def split(self, exported: bool) -> SplitSource:
@@ -178,7 +179,7 @@ class _Texts:
         hidden = _hidden(team if exported else team + kernels)
         return SplitSource(
             _joined(self.opening, hidden, kernels if exported else ""),
-            tuple(kernel.text() for kernel in self.kernels),
+            tuple(kernel_texts(self.kernels)),
             _joined(self.prelude.team_text(), self.entries),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast as typed
 
@@ -16,7 +17,7 @@ from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.lines import wrap_prototype
 from msc.codegen.c.names import NameScope, comment_text
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.shared_loops import Capture, scalar
+from msc.codegen.c.shared_loops import Capture, LoopPart, scalar
 from msc.codegen.c.types import CArrayType, buffer_type, memory_name
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_REASONS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
@@ -45,10 +46,27 @@ class BufferParameter:
 
 
 @dataclass(frozen=True)
+class MergedFunction:
+    """A function that several kernels call. Before it stand `opening`, which says so, and `parts` of its loops."""
+
+    name: str
+    opening: str
+    declarations: tuple[str, ...]
+    parts: tuple[LoopPart, ...]
+    body: str
+
+    def text(self) -> str:
+        """The definition."""
+        head = wrap_prototype(f"static MSC_MERGED void {self.name}(", self.declarations)
+        return f"{self.opening}{''.join(part.text() for part in self.parts)}{head}\n{{\n{self.body}}}\n"
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel function's C name and parameters; after the buffers it takes `sizes`, 64-bit integers.
 
-    `opening` stands before it: where it comes from, and functions of parts of its loops.
+    Before it stand `opening`, which says where it comes from, and `parts` of its loops. A kernel whose body calls a
+    `merged` function stands behind that.
     """
 
     name: str
@@ -56,6 +74,8 @@ class Kernel:
     sizes: tuple[str, ...]
     opening: str
     body: str
+    parts: tuple[LoopPart, ...] = ()
+    merged: MergedFunction | None = None
 
     @property
     def declarations(self) -> list[str]:
@@ -68,7 +88,17 @@ class Kernel:
     def text(self, linkage: str = "") -> str:
         """The definition; `linkage` is `static ` or nothing."""
         head = wrap_prototype(f"{linkage}void {self.name}(", self.declarations)
-        return f"{self.opening}{head}\n{{\n{self.body}}}\n"
+        return f"{self.opening}{''.join(part.text() for part in self.parts)}{head}\n{{\n{self.body}}}\n"
+
+
+def kernel_texts(kernels: Iterable[Kernel], linkage: str = "") -> list[str]:
+    """The definitions, those of kernels that call the same function together with it."""
+    texts: dict[str, list[str]] = {}
+    for kernel in kernels:
+        merged = kernel.merged
+        opening = [merged.text()] if merged is not None else []
+        texts.setdefault(kernel.name if merged is None else merged.name, opening).append(kernel.text(linkage))
+    return ["\n".join(text) for text in texts.values()]
 
 
 def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int], prelude: Prelude) -> Kernel:
@@ -88,8 +118,7 @@ def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int],
     text = body.lines.text()
     used = set(_WORD.findall(_COMMENT.sub("", text)))
     unused = "".join(f"    (void){a};\n" for a in (*(p.name for p in parameters), *names.values()) if a not in used)
-    opening = _comment(function) + "".join(body.parts)
-    return Kernel(name, parameters, tuple(names.values()), opening, unused + text)
+    return Kernel(name, parameters, tuple(names.values()), _comment(function), unused + text, tuple(body.parts))
 
 
 def _parameters(function: FuncOp, scope: NameScope, aliased: frozenset[int]) -> tuple[BufferParameter, ...]:

@@ -13,6 +13,11 @@ from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.values import CExpression, Precedence, call
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, PrefetchOp, StoreOp
 
+UNROLLED = 16
+"""Iterations up to which GCC writes a loop out, asked or not (its default of max-completely-peel-times): a figure of
+that compiler, not of a machine. Loops that only move data, which that gains nothing, are told to stay the loops of the
+schedule."""
+
 
 def fits(end: int | None, step: int | None) -> bool:
     """Whether a variable below `end` plus `step` is known to be an int64."""

@@ -13,6 +13,8 @@ from msc.codegen.c.lines import Lines, wrap_prototype
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.types import CArrayType, memory_name
 
+_ARGUMENTS = re.compile(r"^ *void \*const \w+\[\] = \{", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Capture:
@@ -34,6 +36,30 @@ class Capture:
         return pointer if self.type_name is None else f"*(const {self.type_name} *){pointer}"
 
 
+@dataclass(frozen=True)
+class LoopPart:
+    """The function of some iterations of a loop, and the one that the team calls, which unpacks the pointers.
+
+    They take `captures`, and the iterations from `first` to below `last`.
+    """
+
+    name: str
+    captures: tuple[Capture, ...]
+    first: str
+    last: str
+    lines: str
+
+    def text(self) -> str:
+        """The definitions of both."""
+        declarations = [*(c.declaration for c in self.captures), f"int64_t {self.first}", f"int64_t {self.last}"]
+        taken = [*(c.taken(f"arguments[{k}]") for k, c in enumerate(self.captures)), "first", "last"]
+        return (
+            f"{wrap_prototype(f'static void {self.name}(', declarations)}\n{{\n{self.lines}}}\n\n"
+            f"static void {self.name}_of(void *const *arguments, int64_t first, int64_t last)\n{{\n"
+            f"    {wrap_prototype(f'{self.name}(', taken, ');')}\n}}\n\n"
+        )
+
+
 def scalar(name: str, type_name: str) -> Capture:
     """A scalar or a vector."""
     return Capture(name, f"{type_name} {name}", type_name)
@@ -53,17 +79,6 @@ def used(names: Iterable[Capture], lines: Lines) -> list[Capture]:
     return [capture for capture in names if capture.name in words]
 
 
-def part_functions(name: str, captures: Sequence[Capture], first: str, last: str, lines: Lines) -> str:
-    """The function of some iterations, and the one that the team calls, which unpacks the pointers."""
-    declarations = [*(c.declaration for c in captures), f"int64_t {first}", f"int64_t {last}"]
-    taken = [*(c.taken(f"arguments[{k}]") for k, c in enumerate(captures)), "first", "last"]
-    return (
-        f"{wrap_prototype(f'static void {name}(', declarations)}\n{{\n{lines.text()}}}\n\n"
-        f"static void {name}_of(void *const *arguments, int64_t first, int64_t last)\n{{\n"
-        f"    {wrap_prototype(f'{name}(', taken, ');')}\n}}\n\n"
-    )
-
-
 def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, scope: NameScope, lines: Lines) -> None:
     """Have the team run all iterations, or the caller where there are fewer than `least`."""
     arguments = scope.fresh("arguments")
@@ -76,3 +91,9 @@ def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, s
         lines.add(f"{name}_of({arguments}, 0, {trips});")
     with lines.braces("else"):
         lines.add(shared)
+
+
+def with_captures(lines: str, captures: Sequence[Capture]) -> str:
+    """Lines whose calls by `share_call` pass further captures, in front of the others."""
+    further = "".join(f"{capture.argument()}, " for capture in captures)
+    return _ARGUMENTS.sub(lambda line: line[0] + further, lines)

@@ -62,6 +62,14 @@ static inline void msc_prefetch(const void *p, uintptr_t bytes)
 #define MSC_ROLLED MSC_PRAGMA(GCC unroll 1)
 #endif
 
+/*** merged ***/
+/* A function of extents, which several kernels call: the compiler makes no copy for each of them. */
+#if defined(__clang__)
+#define MSC_MERGED __attribute__((noinline))
+#else
+#define MSC_MERGED __attribute__((noinline, noclone))
+#endif
+
 /*** subnormals ***/
 /* The bits of a mode that take zeros for subnormal operands and results. */
 #if defined(__SSE__)
