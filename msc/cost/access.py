@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -121,13 +121,24 @@ EVERY_OTHER = 2
 """The stride of elements that generated code loads by a shuffle of two vectors, on every machine."""
 
 
-def access_cost(stride: int, lanes: int, is_store: bool = False) -> float:
-    """Instructions to load or store one vector whose lanes are `stride` elements apart."""
+class Moves(NamedTuple):
+    """Instructions that load or store one vector: those of memory, and shuffles that join or part its lanes."""
+
+    memory: float
+    shuffles: float = 0.0
+
+    @property
+    def all(self) -> float:
+        return self.memory + self.shuffles
+
+
+def vector_moves(stride: int, lanes: int, is_store: bool = False) -> Moves:
+    """To load or store one vector whose lanes are `stride` elements apart."""
     if stride == 0:
-        return 0.5
-    if stride == EVERY_OTHER and not is_store:
-        return min(3.0, lanes)
-    return 1.0 if stride == 1 else lanes * 1.0
+        return Moves(0.5)
+    if stride == EVERY_OTHER and not is_store and lanes > EVERY_OTHER:
+        return Moves(2.0, 1.0)
+    return Moves(1.0) if stride == 1 else Moves(lanes, lanes - 1)
 
 
 def vectorisable(statement: KernelStatement, dim: int) -> bool:

@@ -100,6 +100,7 @@ class Ports:
     beside: float = figure("other arithmetic on ports of its own; 0: the same ports do both")
     load: float = figure("loads", least=0.1)
     store: float = figure("stores", least=0.1)
+    shuffle: float = figure("shuffles, which move lanes; they also take ports of arithmetic", least=0.1)
     split: float = figure("additional loads or stores that an access across two lines counts as")
     misses: float = figure("cache misses that a core waits for at a time", least=1)
 

@@ -8,7 +8,7 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from msc.analysis.target import target_of
 from msc.cost.access import EVERY_OTHER, pieces
-from msc.cost.regrouped_lanes import transposed_cost
+from msc.cost.regrouped_lanes import transposed
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -39,8 +39,8 @@ def _fills_vectors(op: BasicPoolingOp, lanes: int) -> bool:
     """Whether the lanes that rows leave empty at each tap take less than to transpose the image and the result."""
     row = op.result_shape()[-1]
     empty = lanes * pieces(row, lanes) / row - 1
-    transposed = (1 + prod(op.ints("stride"))) * transposed_cost(row, 1, lanes, lanes)
-    return prod(op.kernel()) * empty <= transposed
+    moves = transposed(1, lanes, lanes)
+    return moves is None or prod(op.kernel()) * empty <= (1 + prod(op.ints("stride"))) * moves.all
 
 
 def _is_transposed(value: SSAValue) -> bool:

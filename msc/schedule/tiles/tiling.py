@@ -16,7 +16,7 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
-from msc.cost.access import access_cost, block_size, cuts, pieces, strides
+from msc.cost.access import block_size, cuts, pieces, strides, vector_moves
 from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, holds_wide_tiles, rows_kept, wide_nr
 from msc.dialects.element_types import BYTES
 from msc.poly.buffers import steps_along, takes_all
@@ -273,7 +273,7 @@ class TileSearch:
         steps, each = (strides(self.model, self.statement, d)[1:] for d in (dim, row))
         columns = strides(self.model, self.statement, self.vector)[1:]
         loads = sum(
-            (rows if a else 1) * (tail if c else 1) * access_cost(s, self.lanes)
+            (rows if a else 1) * (tail if c else 1) * vector_moves(s, self.lanes).memory
             for s, a, c in zip(steps, each, columns, strict=True)
         )
         extent = self.statement.extents[dim]
@@ -318,7 +318,7 @@ class TileSearch:
             sum(not v and not moves[k] for k, v in enumerate(along)),
             tuple(moves[k] for k in row if self._is_far(k)),
             min((self._rows_kept(k, across[r][k], len(column)) for k in row for r in moves[k]), default=0),
-            sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k]),
+            sum(vector_moves(a[k], self.lanes).memory for a in across for k in range(len(along)) if a[k]),
             sum(self._is_split(k) for k in column),
             sum(self._reads_rows_apart(k) for k in column),
         )

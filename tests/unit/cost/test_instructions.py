@@ -288,3 +288,52 @@ def test_additions_have_a_latency_of_their_own() -> None:
     read = Read(0, affine_map(3, [i, k, j]), "f32")
     assert cycles(read, fast) < 0.6 * cycles(read, TARGET)
     assert cycles(Apply("mul", (read, read)), fast) == cycles(Apply("mul", (read, read)), TARGET)
+
+
+def with_ports(**figures: float) -> Machine:
+    return replace(TARGET, ports=replace(TARGET.ports, **figures))
+
+
+def across(columns: int, machine: Machine, stride: int = 0) -> StatementCost:
+    """`y[i, j] = x[j, i]`, or `y[i, j] = x[i, stride * j]`; columns are lanes."""
+    i, j = dims(2)
+    shape, index = ((16, columns * stride), [i, j * stride]) if stride else ((columns, 16), [j, i])
+    arrays = (Array(shape, "f32", "input"), Array((16, columns), "f32", "output"))
+    body = Apply("add", (Read(0, affine_map(2, index), "f32"), Constant(1.0, "f32")))
+    statement = KernelStatement((16, columns), ("i", "j"), 1, affine_map(2, [i, j]), body, None, 0)
+    return StatementCost(KernelModel(arrays, (statement,), ("y",)), statement, LANES, machine)
+
+
+def test_shuffles_join_lanes_that_lie_apart() -> None:
+    """Each lane but the first is joined to the others: on one port that takes longer than two loads a cycle."""
+    few, many = (across(64, with_ports(shuffle=n)) for n in (1, 8))
+    tile = StatementTile((), 1, 64)
+    assert few.cycles(tile) > 1.5 * many.cycles(tile)
+
+
+def test_rows_that_are_transposed_wait_for_shuffles() -> None:
+    few, many = (across(64, with_ports(shuffle=n)) for n in (1, 4))
+    tile = StatementTile(((0, LANES),), 1, LANES)
+    assert few.cycles(tile) > 1.4 * many.cycles(tile)
+
+
+def test_shuffles_take_the_ports_of_arithmetic() -> None:
+    """Where arithmetic is the busiest, shuffles beside it cost as much as they take of its ports."""
+    one, two = (across(64, with_ports(shuffle=8, arithmetic=n, load=32)) for n in (1, 2))
+    tile = StatementTile((), 1, 64)
+    assert one.cycles(tile) > 1.7 * two.cycles(tile)
+
+
+def test_lanes_of_a_part_of_a_vector_that_lie_apart_are_moved_one_by_one() -> None:
+    """A whole vector of every other element is two loads and a shuffle, fewer lanes are as many loads."""
+    whole, part = across(16, TARGET, 2), across(12, TARGET, 2)
+    assert part.cycles(StatementTile((), 1, 12)) > 2 * whole.cycles(StatementTile((), 1, 16))
+
+
+def test_compilers_unroll_no_steps_that_move_many_lanes_one_by_one() -> None:
+    """What a row has in common with the next one is read once only if both steps stand side by side."""
+    along_channels, along_columns = window(1, 64, 3), window(1, 64, 3)
+    in_steps = StatementTile(((1, 6),), 2, LANES, (3,))
+    apart = StatementTile(((2, 3), (1, 1)), 1, LANES, (3,))
+    whole, lanes = along_channels.cycles(in_steps), along_columns.cycles(apart)
+    assert lanes > 4 * whole
