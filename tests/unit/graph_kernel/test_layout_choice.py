@@ -53,6 +53,26 @@ def test_reasons_say_the_cycles_of_both_layouts() -> None:
     assert "cycles" not in reasons(to_few(2, 32, "x86-64-v4"), compare=False)
 
 
+def across(march: str) -> ModuleOp:
+    """A convolution of every other place of 16 channels to 3, which something other than kernels reads."""
+    arguments = "%x: tensor<1x16x33x33xf32>, %w: tensor<16x16x1x1xf32>, %v: tensor<3x16x1x1xf32>"
+    return for_machine(function(arguments, "%a = ms.conv2d %x, %w\n%y = ms.conv2d %a, %v {stride = [2, 2]}"), march)
+
+
+def layouts(module: ModuleOp) -> list[str]:
+    """How each kernel of a module reads and gives images, as its reasons say."""
+    made = run(module, ClusterKernels(), AssignLayouts())
+    return [str(kernel.attributes.get(GK_REASONS)) for kernel in kernels_in(made)]
+
+
+def test_a_convolution_reads_rows_of_an_image_channels_last_where_that_is_faster(tmp_path: Path) -> None:
+    """Lane by lane: that saves a transposition, unless loads of single lanes take long."""
+    slow = tmp_path / "slow.toml"
+    slow.write_text('base = "znver4"\n[ports]\nshuffle = 0.1\n', encoding="utf-8")
+    assert any("gives images channels first: " in reason for reason in layouts(across("znver4")))
+    assert not any("gives images channels first: " in reason for reason in layouts(across(str(slow))))
+
+
 def test_layouts_do_not_depend_on_the_number_of_threads() -> None:
     one = to_few(2, 32, "x86-64-v4")
     two = for_machine(to_few(2, 32, "x86-64-v4"), "x86-64-v4", threads=2)
