@@ -225,6 +225,7 @@ class StatementCost:
         held = {a for a in self._arrays if self.model.arrays[a].kind == "internal" and a not in local}
         reads = [access for access in accesses if access.array not in held]
         read = sum(shape.rows * shape.of_a_row(access) + shape.of_tails(access) for access in reads)
+        read += sum(self._requests(access, shape, tile) for access in accesses)
         stores = self._moves(0, tile)
         row = shape.moves(stores.memory) * (1 + self._split(0, tile))
         stored = shape.rows * row + shape.more * self._across(0, tile)
@@ -304,16 +305,17 @@ class StatementCost:
                 held += access.live(shape.counts, unrolled) * size
             read += distinct * size / unrolled + shape.of_tails(access)
             shuffled += distinct * shape.shuffled(access.loads) / unrolled if access.along else 0.0
-            read += tile.requested.count(self._names[access.array]) * self._lines(access, shape)
+            read += self._requests(access, shape, tile)
         ports = self.target.ports
         arithmetic, memory = self._units(shape.operations, shuffled), read / ports.load
         spilled = self._spilled(shape, tile, accesses, held) / unrolled
         return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
 
-    def _lines(self, access: TileRead, shape: TileShape) -> int:
-        """The lines that hold what a step reads of an array."""
+    def _requests(self, access: TileRead, shape: TileShape, tile: StatementTile) -> int:
+        """The prefetches in a step of an array: as many as lines hold what it reads of it."""
+        asked = tile.requested.count(self._names[access.array])
         elements = access.times(shape.counts) * (shape.width if access.along else 1)
-        return ceil(elements * BYTES[self.model.arrays[access.array].dtype] / self.target.line)
+        return asked * ceil(elements * BYTES[self.model.arrays[access.array].dtype] / self.target.line) if asked else 0
 
     @cached_property
     def _names(self) -> Sequence[str]:

@@ -20,7 +20,7 @@ from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
-from msc.schedule.loops.loop_order import fewest_pages_last, with_best_order
+from msc.schedule.loops.loop_order import in_fewest_pages, with_best_order
 from msc.schedule.loops.outline import outline, own_loops_of
 from msc.schedule.loops.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.loops.vector_axes import OUTSIDE, can_carry, has_bound, is_worth_vectors, may_be_summed
@@ -356,8 +356,8 @@ class _Search:
             order = [*(axis for axis in others if axis is not row), row, columns]
             return retiled(model, self._with_columns(order, columns, width), row.name, height, "unroll")
         blocks = gcd(*(block_size(model.statements[s], d) for s, d in columns.dims.items()))
-        order = fewest_pages_last(model, others, self.cost.target)
-        tree = self._with_columns([*order, columns], columns, blocks or columns.extent)
+        width = blocks or columns.extent
+        tree = in_fewest_pages(self.cost, others, lambda order: self._with_columns([*order, columns], columns, width))
         options = {} if blocks else dict(self._with_tails(others, columns))
         cycles = {name: self.cost.instructions(each, 1) for name, each in options.items()}
         best = min(cycles, key=lambda name: cycles[name], default=None)

@@ -7,7 +7,7 @@ convolution, or the compiler unrolls its few steps (`prediction`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msc.cost.access import strides
 from msc.cost.prediction import KernelCost
@@ -51,7 +51,17 @@ def _orders(cost: KernelCost, tree: Tree, node: Node, band: Collection[str]) -> 
             yield last.axis, put(tree, own[0], new)
 
 
-def fewest_pages_last(model: KernelModel, axes: Sequence[Axis], machine: Machine) -> Sequence[Axis]:
+def in_fewest_pages(cost: KernelCost, axes: Sequence[Axis], made: Callable[[Sequence[Axis]], Tree]) -> Tree:
+    """The tree `made` of an order of axes: the one of the fewest pages, unless the order of memory is faster."""
+    guess = _fewest_pages_last(cost.model, axes, cost.target)
+    tree = made(guess)
+    if list(guess) == list(axes):
+        return tree
+    other = made(axes)
+    return tree if cost.fastest([other], FASTER * cost.prediction(tree, 1).cycles) is None else other
+
+
+def _fewest_pages_last(model: KernelModel, axes: Sequence[Axis], machine: Machine) -> Sequence[Axis]:
     """The axes of a band, innermost the one that goes through the fewest pages, if the last one goes through many.
 
     Many are more than L2 holds: the next run of that loop finds neither lines nor translations of addresses. Each

@@ -24,11 +24,15 @@ from msc.poly.schedule_tree.moves import prefetch
 from msc.poly.schedule_tree.nodes import Prefetch, Run, Tree, all_blocks
 from msc.poly.schedule_tree.prefetches import whole_in_memory
 from msc.poly.storage import Around, outermost, within
+from msc.schedule.prefetching.prefetch_gain import PrefetchGain
 from msc.targets.machine import Machine
 
 
 def with_row_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tree:
-    """The tree with prefetches of the next rows of what L2 does not hold. Takes a tree with places."""
+    """The tree with prefetches of the next rows of what L2 does not hold, if asking for them takes less than waiting.
+
+    Takes a tree with places.
+    """
     arrays = dict(zip(array_names(model.arrays), model.arrays, strict=True))
     large = {
         name: memory
@@ -38,11 +42,12 @@ def with_row_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tre
     if not large:
         return tree
     around = outermost(model, tree)
-    search = _Search(model, tree, machine, large)
+    search, gain = _Search(model, tree, machine, large), PrefetchGain.of(model, machine)
     for block, new in dict.fromkeys(search.prefetches(nests_at_all_blocks(model, tree), around)):
         target = list(all_blocks(tree.body))[block]
         if all(isinstance(node, Run) for node in target.nodes):
-            tree = prefetch(tree, target, new)
+            asked = prefetch(tree, target, new)
+            tree = asked if gain.pays(tree, asked, (large[new.array],)) else tree
     return tree
 
 

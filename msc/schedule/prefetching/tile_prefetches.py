@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, prod
 
-from msc.cost.prediction import KernelCost
-from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import prefetch
 from msc.poly.schedule_tree.nodes import Prefetch, Tree, all_blocks, loops
 from msc.schedule.prefetching.nest_reads import NestRead, ReadsOfNest
+from msc.schedule.prefetching.prefetch_gain import PrefetchGain
 from msc.targets.machine import Machine
 
 WIDEST = 8
@@ -32,25 +31,13 @@ def with_tile_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tr
     """The tree with prefetches of what its register tiles stream. Takes a tree with places."""
     if not any(loop.mark == "unroll" for loop in loops(tree)):
         return tree
-    search, others = _Search(ReadsOfNest(model, tree, machine), machine), 2 * machine.caches[-1].bytes
-    cost = KernelCost(model, machine, far=dict.fromkeys(range(len(model.arrays)), others))
+    search, gain = _Search(ReadsOfNest(model, tree, machine), machine), PrefetchGain.of(model, machine)
     for block, new in dict.fromkeys(search.found()):
         target = list(all_blocks(tree.body))[block]
         asked = prefetch(tree, target, new)
         known = any((p.array, p.axis) == (new.array, new.axis) for p in target.prefetches)
-        tree = tree if known or not _pays(cost, tree, asked, new.array) else asked
+        tree = tree if known or not gain.pays(tree, asked, (new.array,)) else asked
     return tree
-
-
-def _pays(cost: KernelCost, tree: Tree, asked: Tree, array: str) -> bool:
-    """Whether asking for an array takes less than waiting for its lines from memory, several at a time.
-
-    Between two calls in a network all caches are filled with other data; a call finds in L2 what it has read before.
-    """
-    number, machine = array_names(cost.model.arrays).index(array), cost.target
-    whole, without = (cost.moved(tree, free)[:2][-1].bytes for free in ((), (number,)))
-    waiting = (whole - without) / machine.line * machine.levels[-1].latency / machine.ports.misses
-    return cost.instructions(asked, 1) - cost.instructions(tree, 1) <= waiting
 
 
 @dataclass(frozen=True)

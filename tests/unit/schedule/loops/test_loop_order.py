@@ -8,11 +8,13 @@ import pytest
 
 from msc.cost.prediction import KernelCost
 from msc.poly.compute import affine_map, dims
+from msc.poly.dependences import dependences
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
 from msc.poly.schedule_tree.nodes import Axis, Tree, loops
 from msc.schedule.loops.loop_order import with_best_order
 from msc.schedule.loops.sharing import Group, initial
+from msc.schedule.strategy import decide
 from msc.schedule.tiles.register_tiles import tiled
 from msc.targets.catalogue import machine_named
 
@@ -78,3 +80,21 @@ def test_loops_without_sums_keep_their_order() -> None:
     plain = replace(model, statements=(statement,))
     tree = windows(plain)
     assert with_best_order(KernelCost(plain, TARGET), tree, BAND, []) is tree
+
+
+def copied(waiting: float) -> list[str]:
+    """The loops of a transposition of heads, on a machine that waits for so many lines at a time."""
+    b, h, s, c = dims(4)
+    arrays = (Array((4, 512, 12, 64), "f32", "input"), Array((4, 12, 512, 64), "f32", "output"))
+    read, write = Read(0, affine_map(4, [b, s, h, c]), "f32"), affine_map(4, [b, h, s, c])
+    statement = KernelStatement((4, 12, 512, 64), ("b", "h", "s", "c"), 1, write, read, None, 0)
+    machine = machine_named("znver4")
+    machine = replace(machine, ports=replace(machine.ports, misses=waiting))
+    model = KernelModel(arrays, (statement,), ("transposed",))
+    return [loop.axis for loop in loops(decide(model, dependences(model), machine, 1).tree)]
+
+
+def test_the_order_of_the_fewest_pages_gives_way_to_one_that_is_faster() -> None:
+    """Steps from image to image are on other pages each: a core that waits for few lines goes on in one image."""
+    assert copied(16) != copied(4)
+    assert copied(4)[0] == "b"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -83,6 +84,13 @@ def test_it_stands_beside_the_last_statement() -> None:
 
 def test_what_l2_holds_is_not_prefetched() -> None:
     assert not list(prefetches(with_row_prefetches(sums(8, 64), schedule(8, 64), MACHINE)))
+
+
+def test_requests_that_take_longer_than_waiting_are_not_made() -> None:
+    """A core that waits for many lines at a time, and loads seldom."""
+    slow = replace(MACHINE, ports=replace(MACHINE.ports, load=0.1, misses=1000))
+    assert list(prefetches(with_row_prefetches(sums(64, 64), schedule(64, 64), MACHINE)))
+    assert not list(prefetches(with_row_prefetches(sums(64, 64), schedule(64, 64), slow)))
 
 
 def test_a_neighbour_prefetches_nothing() -> None:
