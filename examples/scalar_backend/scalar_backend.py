@@ -1,7 +1,8 @@
 """A back end for msc that another package brings: plain scalar C, for a processor of which nothing is known.
 
 It fuses as msc does and keeps every tensor as the model has it: no Winograd transform, no layout, no packing. A kernel
-becomes loops in program order, without tiles, vectors and threads.
+becomes loops in program order, without tiles, vectors and threads. Sorting is by functions that sort: comparing all
+pairs of many elements takes more memory than there is.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ScalarBackend(CBackend):
     name = "scalar"
     summary = "plain scalar C"
     stages = (
-        kernel_stage(),
+        kernel_stage(before_expansion=runs("argsort-by-keys"), functions=("gk.argsort",)),
         LOOPS,
         Stage("c", ".c .h", "C11 without vectors and threads", "msc.codegen.c"),
         Stage("artifact", ".so .o", "what the system's C compiler builds", "msc.runtime"),

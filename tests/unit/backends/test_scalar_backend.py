@@ -65,6 +65,16 @@ def test_samples_compute_the_same(sample: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5 * np.abs(expected).max())
 
 
+def test_it_sorts_rows_whose_pairs_outgrow_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "order.mir"
+    taken, given = "tensor<70001xi16>", "tensor<70001xi64>"
+    order = f"%1 = ms.argsort %0 {{descending = true}} : ({taken}) -> {given}\n  func.return %1 : {given}"
+    path.write_text(f"builtin.module {{\nfunc.func @main(%0: {taken}) -> {given} {{\n  {order}\n}}\n}}\n", "utf-8")
+    rows = np.random.default_rng(2).integers(-1000, 1000, 70001).astype(np.int16)
+    (found,) = msc.compile(str(path), target="scalar").results(rows)
+    np.testing.assert_array_equal(found, np.argsort(-rows, kind="stable"))
+
+
 def test_its_code_has_neither_vectors_nor_threads() -> None:
     path = str(ROOT / "samples" / "mlp" / "mlp.mir")
     compilation = compile_model(path, CompileOptions(target="scalar"))
