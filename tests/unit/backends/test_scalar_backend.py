@@ -52,7 +52,8 @@ def test_it_is_found_by_its_entry_point() -> None:
 
 
 def test_it_is_short() -> None:
-    assert sum(len(path.read_text("utf-8").splitlines()) for path in EXAMPLE.glob("*.*")) <= 300
+    files = [path for path in EXAMPLE.glob("*.*") if path.is_file()]  # an installation leaves folders
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 300
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
