@@ -23,6 +23,7 @@ from msc.analysis.kernels import kernels_in
 from msc.cost.access import pieces
 from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.gk import KernelOp
+from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.pooling import BasicPoolingOp
 from msc.dialects.ms.views import ReshapeOp
@@ -100,7 +101,7 @@ class LayoutChoice:
 
     def _alternatives(self, kernel: KernelOp) -> tuple[Form, ...]:
         """Forms that may be faster than the first guess of a kernel on images."""
-        images = images_of(kernel) if computes_on_images(kernel) else []
+        images = images_of(kernel) if _has_windows(kernel) else []
         if not images or lies_either_way(shape := static_shape(kernel.results[images[0]])):
             return ()
         reads = any(value in self._last for value in kernel.inputs)
@@ -197,6 +198,15 @@ class LayoutChoice:
         module = module_of(block, [*given, *copies.values()], group.kernels[0], wanted)
         BlockLayouts(block, {copy: forms[kernel] for kernel, copy in copies.items()}, stored).assign()
         return module
+
+
+def _has_windows(kernel: KernelOp) -> bool:
+    """Whether a kernel convolves or pools.
+
+    Not so Winograd's transforms: products give them channels last. The model predicts too little for vectors of
+    channels that they would store lane by lane.
+    """
+    return computes_on_images(kernel) and not any(isinstance(op, TransformAxisOp) for op in kernel.body.block.ops)
 
 
 def _is_outside(op: Operation, block: Block) -> bool:

@@ -40,11 +40,10 @@ def _normalised(x: SSAValue, axes: Sequence[int], epsilon: float, emit: Emitter)
     n = _row_size(x, axes, emit)
     centred = emit(ms.SubOp, x, row_mean(x, axes, emit))
     total, squares = _row_sum(centred, axes, emit), _row_sum(emit(ms.SquareOp, centred), axes, emit)
-    residual = emit(ms.DivOp, total, n)
-    spread = emit(ms.SubOp, squares, emit(ms.MulOp, total, residual))
+    spread = emit(ms.SubOp, squares, emit(ms.DivOp, emit(ms.SquareOp, total), n))
     variance = emit(ms.DivOp, emit(ms.MaximumOp, spread, 0.0), n)
     root = emit(ms.RsqrtOp, emit(ms.AddOp, variance, epsilon))
-    return emit(ms.MulOp, emit(ms.SubOp, centred, residual), root)
+    return emit(ms.MulOp, emit(ms.SubOp, centred, emit(ms.DivOp, total, n)), root)
 
 
 def _tail_axes(op: ms.LayerNormOp | ms.RmsNormOp) -> tuple[int, ...]:

@@ -42,13 +42,15 @@ class Room:
         wait for each other.
         """
         size = -(-elements * DTYPES[dtype] // 256) * 256
-        for address in self._free[size]:
-            if half is None or address % BANK_ROW == half * BANK_ROW // 2:
-                self._free[size].remove(address)
-                return self._again(dtype, address, size, name)
-        buffer = self._new(dtype, size, name, half)
-        if fill:
-            self.fills.append(ConstantBuffer(*self._address[buffer], "f32", 0.0))
+        fits = (a for a in self._free[size] if half is None or a % BANK_ROW == half * BANK_ROW // 2)
+        if (address := next(fits, None)) is None:
+            buffer = self._new(dtype, size, name, half)
+        else:
+            self._free[size].remove(address)
+            buffer = self._again(dtype, address, size, name)
+        place = ConstantBuffer(*self._address[buffer], "f32", 0.0)
+        if fill and place not in self.fills:  # those who had it before need not have filled it
+            self.fills.append(place)
         return buffer
 
     def _new(self, dtype: str, size: int, name: str, half: bool | None) -> Buffer:
