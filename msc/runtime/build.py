@@ -23,8 +23,8 @@ from msc.runtime.toolchain import TIMEOUT_VARIABLE, Toolchain, compile_timeout, 
 from msc.runtime.weights import assembly_name, bytes_name, fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
+from msc.support.processors import detect_cores
 from msc.support.temporary import leave_temporary, make_temporary, remove_temporary
-from msc.targets.detection import detect_cores
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,8 +20,9 @@ from msc.runtime.toolchain import find_toolchain
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import write_text
 from msc.support.hashing import digest
+from msc.support.processors import detect_cores
 from msc.support.temporary import temporary_folder
-from msc.targets.detection import detect_cores, detect_cpu_model, detect_flags, detect_machine
+from msc.targets.detection import detect_cpu_model, detect_flags, detect_machine
 
 _FLAGS = ("-O3", "-std=gnu11", "-march=native", "-ffp-contract=fast")
 _TIMEOUT = 60

@@ -40,7 +40,8 @@ from msc.schedule.tiles.register_tiles import (
     with_blocks_outermost,
     with_tail_along,
 )
-from msc.schedule.tiles.tile_choice import Option, TileChoice, tile_orders
+from msc.schedule.tiles.tile_choice import Option, TileChoice
+from msc.schedule.tiles.tile_order import tile_orders
 from msc.schedule.tiles.tiling import RegisterTile, TileSearch
 from msc.support.wording import counted
 from msc.targets.machine import Machine
@@ -280,7 +281,7 @@ class _Search:
         return Option(f"vectors of {self.cost.lanes} along {columns.name}", tree, reasons, tiles)
 
     def _tiled(self, columns: Axis, reasons: list[str]) -> tuple[Tree, TileChoice | None]:
-        """Vectors along the columns, and register tiles where reductions run below the band (`tile_choice`)."""
+        """Vectors along the columns, and register tiles where reductions run below the band (`tile_order`)."""
         model, lanes = self.cost.model, self.cost.lanes
         others = [axis for axis in self._band if axis is not columns]
         below = [s for group in self.groups if group.own for s in group.statements]

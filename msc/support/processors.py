@@ -1,4 +1,4 @@
-"""How many processors nobody else uses at the moment."""
+"""How many processors there are for this process, and how many of them nobody else uses at the moment."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ LOAD = Path("/proc/loadavg")
 """Where Linux tells, before the slash, how many threads run or wait for a processor."""
 
 
+def detect_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
 def free_processors(own: int = 0) -> int:
     """The processors that this process may use and no other one uses now; at least one, its own.
 
@@ -18,7 +25,7 @@ def free_processors(own: int = 0) -> int:
     if not hasattr(os, "sched_getaffinity"):
         return 1
     others = max(0, _runnable() - 1 - own)
-    return max(1, min(len(os.sched_getaffinity(0)), (os.cpu_count() or 1) - others))
+    return max(1, min(detect_cores(), (os.cpu_count() or 1) - others))
 
 
 def _runnable() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from dataclasses import dataclass
@@ -102,13 +101,6 @@ def detect_cache_facts(folder: Path = _CACHES) -> tuple[CacheFacts, ...]:
             )
             found[int(level)] = CacheFacts(int(level), _bytes(size), ways, line)
     return tuple(found[level] for level in sorted(found))
-
-
-def detect_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 def _read(path: Path) -> str:

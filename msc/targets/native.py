@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from msc.targets.detection import CacheFacts, CpuFacts, detect_cache_facts, detect_cores, detect_cpu
+from msc.support.processors import detect_cores
+from msc.targets.detection import CacheFacts, CpuFacts, detect_cache_facts, detect_cpu
 from msc.targets.machine import Level, Machine
 
 _COMPILED = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast as typed
 
@@ -57,8 +57,7 @@ class MergedFunction:
 
     def text(self) -> str:
         """The definition."""
-        head = wrap_prototype(f"static MSC_MERGED void {self.name}(", self.declarations)
-        return f"{self.opening}{''.join(part.text() for part in self.parts)}{head}\n{{\n{self.body}}}\n"
+        return _definition(self, "static MSC_MERGED ", self.declarations)
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,13 @@ class Kernel:
 
     def text(self, linkage: str = "") -> str:
         """The definition; `linkage` is `static ` or nothing."""
-        head = wrap_prototype(f"{linkage}void {self.name}(", self.declarations)
-        return f"{self.opening}{''.join(part.text() for part in self.parts)}{head}\n{{\n{self.body}}}\n"
+        return _definition(self, linkage, self.declarations)
+
+
+def _definition(function: Kernel | MergedFunction, linkage: str, declarations: Sequence[str]) -> str:
+    """A function with what stands before it."""
+    head = wrap_prototype(f"{linkage}void {function.name}(", declarations)
+    return f"{function.opening}{''.join(part.text() for part in function.parts)}{head}\n{{\n{function.body}}}\n"
 
 
 def kernel_texts(kernels: Iterable[Kernel], linkage: str = "") -> list[str]:

@@ -16,8 +16,6 @@ from msc.driver.verbs.verb import Verb
 
 if TYPE_CHECKING:
     from msc.driver.artifacts.forms import Output
-
-if TYPE_CHECKING:
     from msc.driver.compile import Step
 
 

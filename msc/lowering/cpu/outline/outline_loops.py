@@ -109,6 +109,7 @@ def _is_pure(op: Operation) -> bool:
 def share(function: func.FuncOp, loop: ForOp, cycles: int, target: Target) -> None:
     """Have threads share the iterations of a function's loop, of `cycles` each, if that saves more than it costs.
 
+    The schedules of kernels decide which of their loops threads share; loops around kernels have no schedule.
     Then no loop inside is shared, whatever the schedule of its kernel says. The reason stands on the function.
     """
     trips, costs = loop.most_iterations or 0, target.machine.synchronisation.team

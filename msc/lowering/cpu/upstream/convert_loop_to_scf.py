@@ -39,7 +39,12 @@ from msc.lowering.cpu.vectorize.vector_reductions import splat
 
 
 def give_masks_their_type(module: ModuleOp) -> None:
-    """Turn every i1 that comes from a comparison of vectors into a vector of i1, through logical operations."""
+    """Turn every i1 that comes from a comparison of vectors into a vector of i1, through logical operations.
+
+    xDSL 0.74 knows comparisons of vectors only with the result i1, and arith.select only with the condition i1; in MLIR
+    both are vectors of i1. The right types would not verify in xDSL, so these operations are made without its
+    definition: they print in the generic form, which is the one that MLIR is given.
+    """
     for op in list(module.walk()):
         shape = _mask_shape(op)
         if shape is None:
