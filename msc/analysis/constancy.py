@@ -5,25 +5,12 @@ from __future__ import annotations
 from xdsl.ir import OpResult, SSAValue
 
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import depends_on_sizes
 
 
 def is_constant(value: SSAValue) -> bool:
     """Whether a value depends on parameters and constants alone, none of which is a size that a call decides."""
     return Constancy().of(value)
-
-
-def is_generated(value: SSAValue) -> bool:
-    """Whether kernels make a constant value themselves for less than reading it costs: splats and what repeats them."""
-    while isinstance(value, OpResult):
-        op = value.op
-        if isinstance(op, ConstantOp) or op.name == "ms.iota":
-            return True
-        if op.name not in ("ms.reshape", "ms.broadcast_to", "ms.expand_dims", "ms.tile"):
-            return False
-        value = op.operands[0]
-    return False
 
 
 class Constancy:

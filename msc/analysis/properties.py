@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, StringAtt
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, OpResult
 
-from msc.analysis.constancy import Constancy, is_generated
+from msc.analysis.constancy import Constancy
+from msc.analysis.generated import is_generated
 from msc.analysis.kernels import kernels_in
 from msc.analysis.layout_views import LayoutViews
 from msc.dialects.gk import KernelOp, KernelYieldOp, MaterializeOp
@@ -81,17 +82,22 @@ def _work_on_weights(module: ModuleOp) -> Iterator[Violation]:
 
 
 def constant_results(function: FuncOp, constancy: Constancy) -> Iterator[OpResult]:
-    """Constant values that something which is not constant uses, and that are worth storing."""
+    """Constant values that are worth storing, and used by something that is not."""
     for op in function.walk():
         if isinstance(op, MsOp) and not isinstance(op, GetParameterOp) and not isinstance(op.parent_op(), KernelOp):
             for result in op.results:
-                if constancy.of(result) and not is_generated(result) and _is_used(result, constancy):
+                if _is_worth_storing(result, constancy) and _is_used(result, constancy):
                     yield result
 
 
+def _is_worth_storing(result: OpResult, constancy: Constancy) -> bool:
+    return constancy.of(result) and not is_generated(result)
+
+
 def _is_used(result: OpResult, constancy: Constancy) -> bool:
+    """Whether something uses a value that is not stored itself."""
     users = (use.operation for use in result.uses)
-    return any(not isinstance(op, MsOp) or not all(map(constancy.of, op.results)) for op in users)
+    return any(not isinstance(op, MsOp) or not all(_is_worth_storing(r, constancy) for r in op.results) for op in users)
 
 
 def _in_kernels(module: ModuleOp) -> Iterator[Violation]:
@@ -109,7 +115,7 @@ def _outside_kernels(module: ModuleOp) -> Iterator[Violation]:
 
 def _may_stand_alone(op: MsOp, constancy: Constancy) -> bool:
     """Whether no kernel has to compute an operation: it is none, or work on weights, which is hoisted."""
-    return _computes_nothing(op) or all(constancy.of(r) and not is_generated(r) for r in op.results)
+    return _computes_nothing(op) or all(_is_worth_storing(r, constancy) for r in op.results)
 
 
 def _foreign(kernel: KernelOp) -> Iterator[Violation]:

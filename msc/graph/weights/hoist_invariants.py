@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 from xdsl.transforms.loop_invariant_code_motion import can_be_hoisted
 
-from msc.analysis.constancy import is_generated
+from msc.analysis.generated import is_generated
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.movement import BroadcastToOp, TileOp
 from msc.ir.contracts import Contract
@@ -24,7 +24,8 @@ class HoistInvariants(ModulePass):
 
     Takes: functions of `ms` operations or kernels with `scf.for` and `scf.while`. Gives: the same functions in which an
     operation without effects that uses nothing of a loop stands in front of the loop, of the outermost one possible.
-    What only repeats elements stays, as kernels read repeated elements for less than they read stored ones.
+    What kernels make themselves stays (`msc.analysis.generated`), and what only repeats elements: that is read for less
+    than stored elements are.
     Keeps: results bit by bit, locations. A loop that never runs has then computed something in vain.
     """
 

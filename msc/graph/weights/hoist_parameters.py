@@ -21,9 +21,11 @@ class HoistParameters(ModulePass):
 
     Takes: a graph of `ms` operations. Gives: the same graph in which every maximal expression of parameters and
     constants alone is an `ms.parameter` with the expression as initialiser, and is read by `ms.get_parameter`; equal
-    expressions share one parameter; parameters that nothing reads are erased. Splat constants and what only repeats
-    them stay: kernels make them for less than reading costs. No weight is touched: the initialiser is evaluated when
-    the artifact is written. Keeps: locations; results bit by bit as the interpreter computes them.
+    expressions share one parameter; parameters that nothing reads are erased. What kernels make for less than reading
+    costs stays (`msc.analysis.generated`): splat constants, what only repeats them, and values of more than 64 MiB
+    that few elementwise operations compute of values far smaller, such as comparisons of all pairs of places.
+    No weight is touched: the initialiser is evaluated when the artifact is written.
+    Keeps: locations; results bit by bit as the interpreter computes them.
     Run it after `expand-composites` and before `cluster-kernels`.
     Example: `ms.transpose (ms.get_parameter @w)` becomes `ms.get_parameter @w.transpose`.
     """
