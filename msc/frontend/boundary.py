@@ -14,6 +14,8 @@ from functools import wraps
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, ClassVar, TypeVar, cast
 
+from numpy.ma import MAError
+
 from msc.frontend.errors import (
     ApiError,
     ApiIndexError,
@@ -28,7 +30,10 @@ from msc.support.failures import diagnosed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-BARE = (ArithmeticError, AssertionError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError)
+BARE = (
+    *(ArithmeticError, AssertionError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError),
+    MAError,
+)
 """What Python and NumPy raise of wrong values; MSC's own errors are some of these as well."""
 
 _PACKAGE = "msc."

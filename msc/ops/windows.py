@@ -24,10 +24,7 @@ def spread(value: object, count: int, what: str) -> tuple[int, ...]:
 
     Of a size for each axis of `[n, c, spatial...]`, as MindSpore's primitives take it, the spatial ones count.
     """
-    given = cast(Sequence[object], value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    if any(isinstance(v, bool) or not isinstance(v, int | np.integer) for v in given):
-        raise ApiTypeError("MSC0813", f"{what} is {value!r}; it must be one integer or {count}")
-    sizes = tuple(int(cast(int, v)) for v in given)
+    sizes = _integers(value, f"one integer or {count}", what)
     if len(sizes) == 1:
         sizes *= count
     if len(sizes) == count + 2 and sizes[:2] == (1, 1):
@@ -37,12 +34,18 @@ def spread(value: object, count: int, what: str) -> tuple[int, ...]:
     return sizes
 
 
+def _integers(value: object, wanted: str, what: str) -> tuple[int, ...]:
+    """The integers that are given, one or several. Raises MSC0813 for anything else."""
+    given = cast(Sequence[object], value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if any(isinstance(v, bool) or not isinstance(v, int | np.integer) for v in given):
+        raise ApiTypeError("MSC0813", f"{what} is {value!r}; it must be {wanted}")
+    return tuple(int(cast(int, v)) for v in given)
+
+
 def pads(value: Sizes, count: int, what: str = "padding") -> tuple[int, ...]:
     """What is added before and after each axis: one number, one for each axis or two for each. Raises MSC0813."""
-    if not isinstance(value, int) and len(value) == 2 * count and count > 1:
-        return tuple(int(v) for v in value)
-    if not isinstance(value, int) and count == 1 and len(value) == 2:
-        return tuple(int(v) for v in value)
+    if isinstance(value, Sequence) and len(value) == 2 * count:
+        return _integers(value, "one integer or 2" if count == 1 else f"one integer, {count} or {2 * count}", what)
     return tuple(side for size in spread(value, count, what) for side in (size, size))
 
 

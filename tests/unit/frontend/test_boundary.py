@@ -35,6 +35,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: msc.set_seed(), TypeError, "msc.set_seed needs 'seed'"),  # pyright: ignore
     (lambda: msc.get_context(4), TypeError, "msc.get_context: key is 4"),  # pyright: ignore
     (lambda: msc.train.load_checkpoint(), TypeError, "train.load_checkpoint needs"),  # pyright: ignore
+    (lambda: ops.avg_pool1d(X[None], 2, 1, (np.ma.masked, 1)), TypeError, r"MSC0813.*\(masked, 1\)"),  # pyright: ignore
     (lambda: msc.numpy.arange("a"), TypeError, "numpy.arange.*'a'"),  # pyright: ignore
 ]
 

@@ -61,6 +61,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "a tensor as reduction": (lambda: nn.MSELoss(cast(X)), "MSC0824", "a Tensor of shape (3, 4)", "MSELoss("),
     "a root with a reduction": (lambda: cast(nn.RMSELoss)("mean"), "MSC0833", "takes 0 arguments", "RMSELoss()"),
     "a kernel as text": (lambda: nn.Conv2d(3, 4, cast("3")), "MSC0813", "one integer or 2", ""),
+    "a padding of floats": (
+        lambda: nn.Conv2d(3, 4, 3, pad_mode="pad", padding=cast((1.5, 1, 1, 1))),
+        *("MSC0813", "one integer, 2 or 4", ""),
+    ),
     "a kernel of floats": (lambda: nn.Conv2d(3, 4, cast((2.5, 2))), "MSC0813", "one integer or 2", ""),
     "no stride": (lambda: nn.Conv2d(3, 4, 3, stride=0), "MSC0824", "stride is 0", ""),
     "no window": (lambda: nn.MaxPool2d(0), "MSC0824", "kernel_size is 0", ""),
