@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from msc.dialects import ms
-from msc.dialects.element_types import element_type, is_float
+from msc.dialects.element_types import BYTES, element_type, is_float
 from msc.dialects.ms.reductions import ArgExtremeOp, reduced_axes
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
@@ -22,12 +22,17 @@ def _reduce_mean(op: ms.ReduceMeanOp, emit: Emitter) -> SSAValue:
     return emit(ms.DivOp, total, float(math.prod(shape[axis] for axis in reduced_axes(op))))
 
 
+_MOST_NARROW = (1 << 31) - 1
+"""Elements of an axis whose number i32 still holds."""
+
+
 @expander(ms.ArgmaxOp, ms.ArgminOp)
 def _arg_extreme(op: ArgExtremeOp, emit: Emitter) -> SSAValue:
-    """Places are counted along the axis."""
-    axis = op.int_("axis") % len(op.shape(0))
-    places = emit(ms.IotaOp, shape=list(emit.shape(op.x)), axis=axis, dtype=element_type("i64"))
-    return place_of_extreme(op, places, emit)
+    """Places are counted along the axis; in 32 bits, of which vectors hold more, unless elements have 64 themselves."""
+    axis, shape = op.int_("axis") % len(op.shape(0)), list(emit.shape(op.x))
+    narrow = BYTES[emit.dtype(op.x)] < BYTES["i64"] and shape[axis] <= _MOST_NARROW
+    places = emit(ms.IotaOp, shape=shape, axis=axis, dtype=element_type("i32" if narrow else "i64"))
+    return emit.cast(place_of_extreme(op, places, emit), "i64")
 
 
 def place_of_extreme(op: ArgExtremeOp, places: SSAValue, emit: Emitter) -> SSAValue:
