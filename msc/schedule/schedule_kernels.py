@@ -35,7 +35,7 @@ from msc.poly.remembered import remembered
 from msc.poly.requests import requests
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
 from msc.poly.schedule_tree.shared_proofs import prove_kind
-from msc.poly.schedule_tree.text import from_lines, to_lines
+from msc.poly.schedule_tree.text import from_lines, line_of, to_lines
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.storage import storage
 from msc.schedule.known_loops import KnownLoops
@@ -246,13 +246,18 @@ def check_given(kernel: gk.KernelOp) -> None:
         problem = problem or misplaced(model, schedule.data)
     if problem is None:
         return
-    lines = kernel_lines(model)
+    line = line_of(schedule.data, problem.line) if schedule is not None else None
+    statements = kernel_lines(model)
     raise MscError(
         Diagnostic(
             "MSC0408",
             f"kernel {kernel.label.data!r}: its schedule cannot run: {problem}",
             source_location(kernel),
-            notes=tuple(lines if len(lines) <= _SHOWN_STATEMENTS else [*lines[:_SHOWN_STATEMENTS], "..."]),
+            notes=(
+                *([] if line is None else [f"line {problem.line} of the schedule is '{line}'"]),
+                *statements[:_SHOWN_STATEMENTS],
+                *(["..."] if len(statements) > _SHOWN_STATEMENTS else []),
+            ),
             help="remove the attribute, and msc chooses a schedule",
         )
     )

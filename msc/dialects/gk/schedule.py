@@ -16,10 +16,14 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.lexer import Span
 
+from msc.ir.errors import CodedParseError
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.verify import check_structure
+
+_ADVICE = "docs/schedules.md has the grammar; without the attribute msc chooses a schedule"
 
 
 @irdl_attr_definition
@@ -48,11 +52,14 @@ class ScheduleAttr(Data[Tree]):
     def parse_parameter(cls, parser: AttrParser) -> Tree:
         with parser.in_angle_brackets():
             start = parser.pos
-            lines = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+            lines = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _placed_line(parser))
             try:
-                return from_lines(lines)
+                tree = from_lines([text for text, _ in lines])
+                check_structure(tree)
             except ScheduleError as problem:
-                parser.raise_error(f"gk.schedule: {problem}", start)
+                span = lines[problem.line - 1][1] if problem.line else Span(start, parser.pos, parser.lexer.input)
+                raise CodedParseError(span, f"gk.schedule: {problem}", "MSC0408", _ADVICE) from problem
+            return tree
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -62,3 +69,10 @@ class ScheduleAttr(Data[Tree]):
                     printer.print_string(",\n" if k else "\n")
                     printer.print_string_literal(line)
             printer.print_string("\n]" if self.data.axes or self.data.body.nodes else "]")
+
+
+def _placed_line(parser: AttrParser) -> tuple[str, Span]:
+    """The next line, and the place of its text in the file: an error marks it."""
+    start = parser.pos + 1
+    text = parser.parse_str_literal()
+    return text, Span(start, start + len(text), parser.lexer.input)

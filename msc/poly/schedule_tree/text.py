@@ -32,6 +32,9 @@ from msc.poly.schedule_tree.nodes import (
     Run,
     ScheduleError,
     Tree,
+    all_blocks,
+    loops,
+    walk,
 )
 
 INDENT = 2
@@ -83,6 +86,25 @@ def _part(loop: Loop) -> str:
     return f"{loop.axis}{tile}{f' {loop.mark}{of_mark}{least}' if loop.mark else ''}"
 
 
+def line_of(tree: Tree, number: int) -> str | None:
+    """A line of the text that a tree was read from, without indentation; None if no part of the tree comes from it."""
+    parts = ", ".join(_part(loop) for loop in loops(tree) if loop.line == number)
+    others = (node for node in walk(tree.body) if node.line == number and not isinstance(node, Loop))
+    found = [
+        *(_axis_line(axis) for axis in tree.axes if axis.line == number),
+        *(line for block in all_blocks(tree.body) for line in _block_lines(_clauses_of(block, number), "")),
+        *([f"for {parts}"] if parts else []),
+        *(next(_node_lines(node, "")) for node in others),
+    ]
+    return found[0] if found else None
+
+
+def _clauses_of(block: Block, number: int) -> Block:
+    """The places and prefetches of a block that come from one line."""
+    places = tuple(place for place in block.places if place.line == number)
+    return Block((), places, tuple(prefetch for prefetch in block.prefetches if prefetch.line == number))
+
+
 def from_lines(lines: Sequence[str]) -> Tree:
     """The tree of a text, each node with the number of its line. Raises ScheduleError for other text."""
     read = [_read(text, number) for number, text in enumerate(lines, 1) if text.strip()]
@@ -90,7 +112,7 @@ def from_lines(lines: Sequence[str]) -> Tree:
     axes = tuple(_axis(line) for line in read[:count])
     body, rest = _block(read[count:], 0, 0)
     if rest:
-        raise ScheduleError("this line is indented deeper than the line above allows", rest[0].number)
+        raise _unexpected_indent(rest[0], 0)
     return Tree(axes, body)
 
 
@@ -117,7 +139,7 @@ _PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)( partial)?", re.ASCII)
 _PREFETCH = re.compile(r"prefetch (\w+) ahead (\d{1,18}) of (\w+)", re.ASCII)
 _MARK = rf"parallel from ([1-9]\d{{0,17}})|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
 _PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: (?:{_MARK}))?", re.ASCII)
-_PART_FORM = "NAME tile N parallel|parallel from N|vector|unroll|pipeline N|intrinsic UNIT"
+_PART_FORM = "NAME [tile N] [parallel | parallel from N | vector | unroll | pipeline N | intrinsic UNIT]"
 _HEAD = re.compile(r"head (\w+) to (\d{1,18})", re.ASCII)
 _TAIL = re.compile(r"tail (\w+) from (\d{1,18})", re.ASCII)
 _RUN = re.compile(r"run((?: S\d{1,9})+)", re.ASCII)
@@ -128,7 +150,7 @@ _DEEPEST = 64
 def _matched(pattern: re.Pattern[str], text: str, number: int, form: str) -> tuple[str, ...]:
     match = pattern.fullmatch(" ".join(text.split()))
     if match is None:
-        raise ScheduleError(f"{text[:80]!r} is not of the form '{form}'", number)
+        raise ScheduleError(f"{text.strip()[:80]!r} is not of the form '{form}'", number)
     return cast("tuple[str, ...]", match.groups())
 
 
@@ -172,8 +194,13 @@ def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequ
             node, lines = _node(lines, depth)
             nodes.append(node)
     if lines and lines[0].indent > indent:
-        raise ScheduleError("this line is indented deeper than the line above allows", lines[0].number)
+        raise _unexpected_indent(lines[0], indent)
     return Block(tuple(nodes), tuple(places), tuple(prefetches)), lines
+
+
+def _unexpected_indent(line: _Line, around: int) -> ScheduleError:
+    message = f"this line is indented deeper than its block: by {line.indent} spaces instead of {around}"
+    return ScheduleError(message, line.number)
 
 
 def _node(lines: Sequence[_Line], depth: int) -> tuple[Node, Sequence[_Line]]:

@@ -35,8 +35,9 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0408",
         "illegal schedule",
-        "A kernel carries a schedule that somebody wrote (attribute gk.schedule), and isl finds that it runs a value's"
-        " use before its computation, or that the text is not a schedule. Remove the attribute to have one chosen.",
+        "A kernel carries a schedule that somebody wrote (attribute gk.schedule). Its text is not a schedule, a clause"
+        " does not fit the kernel or the machine, or isl finds that it violates a dependence. docs/schedules.md has the"
+        " grammar and says what clauses mean. Remove the attribute, and msc chooses a schedule.",
     ),
     Code(
         "MSC0409",
