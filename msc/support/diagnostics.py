@@ -6,11 +6,14 @@ The form is rustc's: `error[MSC0201]: message`, ` --> file:line:column`, the sou
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 _EXCERPT_WIDTH = 160
 """A longer source line is cut to a window around the caret: a one-line file of a megabyte stays readable."""
+
+_SHOWN_LINES = 5
+"""Lines that a note names of those with the same mistake."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,25 @@ def raise_any(found: Iterable[Diagnostic]) -> None:
     diagnostics = tuple(found)
     if diagnostics:
         raise MscError(*diagnostics)
+
+
+def first_of_each(found: Iterable[Diagnostic], kind: Callable[[Diagnostic], object]) -> tuple[Diagnostic, ...]:
+    """The first diagnostic of each kind, with a note of how many more there are: one mistake can concern any number of
+    operations.
+    """
+    groups: dict[object, list[Diagnostic]] = {}
+    for diagnostic in found:
+        groups.setdefault(kind(diagnostic), []).append(diagnostic)
+    return tuple(_with_count(first, others) for first, *others in groups.values())
+
+
+def _with_count(first: Diagnostic, others: Sequence[Diagnostic]) -> Diagnostic:
+    if not others:
+        return first
+    lines = sorted({diagnostic.place.line for diagnostic in others if diagnostic.place is not None})
+    shown = ", ".join(map(str, lines[:_SHOWN_LINES])) + (", ..." if len(lines) > _SHOWN_LINES else "")
+    where = f", in line{'s' if len(lines) > 1 else ''} {shown}" if lines else ""
+    return replace(first, notes=(*first.notes, f"{len(others)} more like this{where}"))
 
 
 class DecidedByCall(MscError):

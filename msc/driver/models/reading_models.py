@@ -88,7 +88,7 @@ def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context,
     check_interface(module, sources)
     if options.start is None:
         _check_backend_of_file(model, module, options.backend)
-    verify_stage(module, stage, context, sources)
+    verify_stage(module, stage, context, sources, options.backend.table.ir)
     entry_function(module)
     return module, context, sources
 

@@ -5,7 +5,7 @@ A stage's verifiers run too wherever a module comes in, from a file or from the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.context import Context
@@ -21,16 +21,27 @@ from msc.driver.passes.pass_manager import AfterPass, PassManager, with_source_l
 from msc.driver.passes.registry import find_property
 from msc.ir.donation import donation_diagnostics
 from msc.ir.locations import source_location
-from msc.support.diagnostics import Diagnostic, MscError, raise_any
+from msc.support.diagnostics import Diagnostic, MscError, first_of_each, raise_any
 
 
-def verify_stage(module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str]) -> None:
-    """What is done wherever a module of `stage` comes in: `check_stage`, then `run_verifiers`."""
+def verify_stage(
+    module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str], others: Sequence[Stage] = ()
+) -> None:
+    """What is done wherever a module of `stage` comes in: `check_stage`, then `run_verifiers`.
+
+    A module of one of `others` instead is one mistake: one error, which says so.
+    """
     try:
         check_stage(module, stage)
     except MscError as error:
-        raise MscError(*with_source_lines(error.diagnostics, sources)) from error
+        actual = next((other for other in others if not stage_diagnostics(module, other)), None)
+        found = error.diagnostics if actual is None else (_of_stage(actual, error.diagnostics[0]),)
+        raise MscError(*with_source_lines(found, sources)) from error
     run_verifiers(module, stage, context, sources)
+
+
+def _of_stage(stage: Stage, diagnostic: Diagnostic) -> Diagnostic:
+    return replace(diagnostic, help=f"this is a module of stage '{stage.name}': --from {stage.name} reads it as one")
 
 
 def run_verifiers(
@@ -47,10 +58,13 @@ def check_stage(module: ModuleOp, stage: Stage) -> None:
 
 
 def stage_diagnostics(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
-    """An MSC0209 for every operation that is not of `stage`, and what else is wrong in it."""
+    """An MSC0209 for the operations that are not of `stage`, one for each of its properties that the module lacks, and
+    what else is wrong in it.
+    """
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     donations = (diagnostic for function in functions for diagnostic in donation_diagnostics(function))
-    return (*_unlisted(module, stage), *_misplaced(module, stage), *donations)
+    unlisted = first_of_each(_unlisted(module, stage), lambda _: stage.name)
+    return (*unlisted, *_nested(module, stage), *_violations(module, stage), *donations)
 
 
 def _unlisted(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
@@ -66,17 +80,23 @@ def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
         yield from (op,) if isinstance(op, ParameterOp) else op.walk()
 
 
-def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
-    """What stands in a module inside the module, and what the properties of the stage do not allow."""
+def _nested(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
     for op in module.ops:
         if isinstance(op, ModuleOp):
             advice = "a file holds one module: functions stand inside its braces, or all without any"
             yield replace(_illegal(op, stage, " inside a module"), help=advice)
+
+
+def _violations(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
     for name in stage.properties:
-        holds = find_property(name)
-        for found in holds.violations(module):
-            message = f"stage '{stage.name}' holds {holds.needs}: '{found.op.name}' {found.reason}"
-            yield Diagnostic("MSC0209", message, source_location(found.op), help=_advice(found.op, stage))
+        yield from first_of_each(_violations_of(name, module, stage), lambda _, name=name: name)
+
+
+def _violations_of(name: str, module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    holds = find_property(name)
+    for found in holds.violations(module):
+        message = f"stage '{stage.name}' holds {holds.needs}: '{found.op.name}' {found.reason}"
+        yield Diagnostic("MSC0209", message, source_location(found.op), help=_advice(found.op, stage))
 
 
 def _illegal(op: Operation, stage: Stage, place: str = "") -> Diagnostic:

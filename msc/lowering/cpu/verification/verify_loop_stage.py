@@ -27,7 +27,7 @@ from msc.lowering.cpu.verification.entry_checks import (
     weights_bytes,
 )
 from msc.lowering.cpu.verification.loop_stage_types import is_buffer, mistyped_values
-from msc.support.diagnostics import Diagnostic, raise_any
+from msc.support.diagnostics import Diagnostic, first_of_each, raise_any
 
 _ARITH_UNARY = "negf index_cast fptosi fptoui sitofp uitofp extf truncf trunci extsi extui bitcast"
 _ARITH_BINARY = (
@@ -97,8 +97,8 @@ class VerifyLoopStage(ModulePass):
     name = "verify-loop-stage"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Check the module; all that is wrong is reported at once."""
-        raise_any(loop_stage_diagnostics(op))
+        """Check the module; all that is wrong is reported at once, each mistake with the number of its operations."""
+        raise_any(first_of_each(loop_stage_diagnostics(op), lambda diagnostic: diagnostic.message))
 
 
 def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
