@@ -98,7 +98,7 @@ def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
     reader.check_names(figures, known | {*FIGURES, "base", "without"}, ())
     for table in _NEEDED:
         if not figures.get(table):
-            source.fail(f"a machine has a table '{table}'", (), help='base = "generic" gives what a file does not')
+            source.fail(f"the machine has no table '{table}'", (), help='base = "generic" gives what a file does not')
     top = {key: figures[key] for key in figures if key in known}
     levels = reader.named(figures, "memory")
     tables = {k: reader.table(figures[k], FIGURES[k], (k,)) for k in figures if k in FIGURES and k not in _NAMED}
@@ -119,7 +119,7 @@ def _check(machine: Machine, source: _Source) -> None:
             message = "the last table of memory has no bytes, as it is without a limit; all before it have"
             source.fail(message, ("memory", level.name, "bytes"))
         if level.ways and level.bytes % (level.ways * level.line):
-            message = f"{level.bytes} bytes are no {level.ways} ways of lines of {level.line} bytes"
+            message = f"{level.bytes} bytes are not a multiple of {level.ways} ways of {level.line}-byte lines"
             source.fail(message, ("memory", level.name, "ways"))
     for near, far in pairwise(machine.caches):
         if near.bytes > far.bytes:
@@ -132,7 +132,7 @@ def _check(machine: Machine, source: _Source) -> None:
         (("page",), machine.page),
     ):
         if size & (size - 1):
-            source.fail(f"{size} bytes are no power of two", table)
+            source.fail(f"{size} bytes are not a power of two", table)
     if machine.stack_of_places <= 0:
         message = f"a stack of {machine.stack} bytes has no room for four times {machine.register_file} of registers"
         source.fail(message, ("stack",))
@@ -154,7 +154,7 @@ def _check_scratchpads(machine: Machine, source: _Source) -> None:
     beside = {pad.name: pad.beside for pad in machine.scratchpads}
     for pad in machine.scratchpads:
         if pad.align & (pad.align - 1):
-            source.fail(f"{pad.align} bytes are no power of two", ("scratchpad", pad.name, "align"))
+            source.fail(f"{pad.align} bytes are not a power of two", ("scratchpad", pad.name, "align"))
         _check_memory(pad.beside, [*levels, *beside], ("scratchpad", pad.name, "beside"), source)
     for name in beside:
         passed, last = {name}, beside[name]
@@ -170,7 +170,9 @@ def _check_units(machine: Machine, source: _Source) -> None:
     for unit in machine.matrix:
         path = ("matrix", unit.name)
         if len(unit.shape) != 3:
-            source.fail("the shape of a matrix unit is m, n and k", (*path, "shape"))
+            source.fail(
+                f"the shape of a matrix unit is m, n and k: three numbers, not {len(unit.shape)}", (*path, "shape")
+            )
         if len(unit.reads) > 2:
             source.fail("a matrix unit reads two operands, from one scratchpad or from two", (*path, "reads"))
         for pad in unit.reads:
@@ -229,7 +231,7 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"there are: {', '.join(names) or 'none'}"
+    return f"there are: {', '.join(names)}" if names else "the machine has none"
 
 
 class _Reader:

@@ -72,7 +72,7 @@ def _instantiate(request: _Request, source: SourceText) -> ModulePass:
     name = request.name
     known = all_passes()
     if name.text not in known:
-        help_line = did_you_mean(name.text, known)
+        help_line = did_you_mean(name.text, known) or "msc opt --show-passes lists the passes"
         message = f"there is no pass '{name.text}'"
         raise MscError(source.diagnostic("MSC0401", message, name.start, name.stop, help=help_line))
     chosen = load_pass(name.text)
