@@ -56,6 +56,8 @@ def fuse(tree: Tree, axis: str) -> Tree:
     if tiles is not None:
         least = tiles.least * (tiles.tile or 1)
         return put(tree, tiles, replace(tiles, body=_without(tiles.body, axis), tile=None, least=least))
+    if axis not in {each.name for each in tree.axes}:
+        raise ScheduleError(f"there is no axis {axis}: there are {', '.join(each.name for each in tree.axes)}")
     inside = frozenset(s for s in tree.axis(axis).dims)
 
     def around(block: Block) -> Block:
@@ -72,12 +74,12 @@ def fuse(tree: Tree, axis: str) -> Tree:
 
 
 def _without(block: Block, axis: str) -> Block:
-    """A block without the loops over an axis, but what runs in them."""
+    """A block in which the bodies of the loops over an axis take the places of these loops."""
     return _rebuilt(block, lambda node: node.body.nodes if isinstance(node, Loop) and node.axis == axis else (node,))
 
 
 def sink(tree: Tree, loop: Loop) -> Tree:
-    """The loop as far inside as it goes: right around the statements, or around their vector loop.
+    """The loop moves as far inside as possible: directly around the statements, or around their vector loop.
 
     Where several nodes run in it, each gets a loop of its own. (Loop distribution; the tiles of a register tile.)
     """
@@ -174,7 +176,7 @@ def _placed(tree: Tree, place: Place, loop: Loop) -> Tree:
 
 
 def uncut(tree: Tree) -> Tree:
-    """What runs below all cuts runs to the end."""
+    """The tree without cuts: the heads alone, which then run over the whole axes."""
     return replace(tree, body=_rebuilt(tree.body, lambda node: node.head.nodes if isinstance(node, Cut) else (node,)))
 
 
@@ -206,8 +208,20 @@ def put(tree: Tree, old: Node, new: Node) -> Tree:
 
 
 def replace_nodes(tree: Tree, old: Node, new: Sequence[Node]) -> Tree:
-    """The tree with others in the place of a node, which is told by its identity."""
-    return Tree(tree.axes, _rebuilt(tree.body, lambda node: new if node is old else (node,)))
+    """The tree with others in the place of a node, which is told by its identity and must be in the tree."""
+    body = _with_nodes(tree.body, old, new)
+    if body is tree.body and tuple(new) != (old,):
+        raise _foreign(f"loop 'for {name_of(old)}'" if isinstance(old, Loop) else "node")
+    return Tree(tree.axes, body)
+
+
+def _with_nodes(block: Block, old: Node, new: Sequence[Node]) -> Block:
+    """The same block if the node is not in it."""
+    return _rebuilt(block, lambda node: new if node is old else (node,))
+
+
+def _foreign(what: str) -> ScheduleError:
+    return ScheduleError(f"this {what} is not in the tree: a move takes parts of the tree that the last move returned")
 
 
 def mapped(tree: Tree, change: Callable[[Node], Node]) -> Tree:
@@ -284,17 +298,20 @@ def shared_loop(tree: Tree, axis: str) -> Loop | None:
 
 
 def prefetch(tree: Tree, block: Block, new: Prefetch) -> Tree:
-    """The statements of a block request what they read later. (Halide: prefetch.)
+    """The statements of a block prefetch what they read later. (Halide: prefetch.)
 
     Another distance along the same axis replaces the old one.
     """
     others = tuple(p for p in block.prefetches if (p.array, p.axis) != (new.array, new.axis))
     asked = replace(block, prefetches=(*others, new))
-    return with_blocks(tree, lambda each: asked if each is block else each)
+    changed = with_blocks(tree, lambda each: asked if each is block else each)
+    if changed.body is tree.body:
+        raise _foreign("block")
+    return changed
 
 
 def without_prefetches(tree: Tree) -> Tree:
-    """The tree that requests nothing ahead. Loops in parts, each of which only requests something, are whole."""
+    """The tree without prefetches, and without tile loops that existed only to prefetch once a tile."""
 
     def whole(node: Node) -> Node:
         inner = only_loop(node) if isinstance(node, Loop) and node.body.prefetches and not node.body.places else None
@@ -309,8 +326,11 @@ def compute_at(tree: Tree, node: Node, loop: Loop | None) -> Tree:
     Where the node is a part of the tree already, it moves there.
     """
     if loop is None:
-        tree = replace_nodes(tree, node, ())
-        return replace(tree, body=replace(tree.body, nodes=(node, *tree.body.nodes)))
-    others = replace_nodes(Tree((), loop.body), node, ()).body
-    tree = replace_nodes(tree, node, ()) if others is loop.body else tree
+        body = _with_nodes(tree.body, node, ())
+        return Tree(tree.axes, replace(body, nodes=(node, *body.nodes)))
+    if any(inner is loop for inner in walk(Block((node,)))):
+        raise ScheduleError(f"'for {name_of(loop)}' is inside the node that would be computed at it")
+    others = _with_nodes(loop.body, node, ())
+    if others is loop.body:
+        tree = Tree(tree.axes, _with_nodes(tree.body, node, ()))
     return put(tree, loop, replace(loop, body=replace(others, nodes=(node, *others.nodes))))

@@ -21,14 +21,16 @@ from msc.poly.schedule_tree.moves import (
     fuse,
     parallelise,
     pipeline,
+    prefetch,
     reorder,
     shared_loop,
+    sink,
     split,
     tensorise,
     unroll,
     vectorise,
 )
-from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, below, loops
+from msc.poly.schedule_tree.nodes import Axis, Loop, Prefetch, ScheduleError, Tree, below, loops
 from msc.poly.schedule_tree.proof import broken
 from msc.poly.schedule_tree.text import to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -147,6 +149,25 @@ def test_a_node_moves_to_a_loop() -> None:
     assert to_lines(inside)[4:6] == ["  for k, n", "    run S1"]
     first = compute_at(schedule, find(schedule, "n", 2), None)
     assert to_lines(first)[3:5] == ["for n", "  run S2"]
+
+
+def test_moves_of_what_is_not_there_are_refused() -> None:
+    """None of them returns a tree that lacks a statement, or is as it was."""
+    schedule = tree("axis m 8: S0.0\naxis n 8: S0.1\nfor m, n\n  run S0")
+    m, n = find(schedule, "m"), find(schedule, "n")
+    with pytest.raises(ScheduleError, match="'for n' is inside the node"):
+        compute_at(schedule, m, n)
+    with pytest.raises(ScheduleError, match="'for m' is inside the node"):
+        compute_at(schedule, m, m)
+    later = split(schedule, n, 4)
+    with pytest.raises(ScheduleError, match="this loop 'for m' is not in the tree"):
+        unroll(later, m)
+    with pytest.raises(ScheduleError, match="this loop 'for m' is not in the tree"):
+        sink(later, m)
+    with pytest.raises(ScheduleError, match="this block is not in the tree"):
+        prefetch(later, m.body, Prefetch("in0", 4, "m"))
+    with pytest.raises(ScheduleError, match="there is no axis q: there are m, n"):
+        fuse(schedule, "q")
 
 
 def test_loops_inside_are_reordered() -> None:
