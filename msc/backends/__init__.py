@@ -1,4 +1,4 @@
-"""Back ends, one file each: the stages after `gk`, policies for fusion and layout, strategy, emitter, runner.
+"""Back ends, one file each: its stages, fusion and layouts, its code generator, how programs run.
 
 `registry` finds them by name, also those that other packages bring (entry-point group `msc.backends`).
 """

@@ -109,7 +109,7 @@ class OutputForm:
 
 
 class Backend(ABC):
-    """A target: its own stages, policies, code and runner. Everything else asks it by these names.
+    """A target: its stages, its fusion and layouts, its code, and how that runs. All other packages use these members.
 
     A class loads nothing heavy when it is imported: its methods do, when a model is compiled.
     """
@@ -119,7 +119,7 @@ class Backend(ABC):
     summary: ClassVar[str]
     """One line for people."""
     stages: ClassVar[tuple[Stage, ...]]
-    """The stage `gk`, by the policies of the back end (`kernel_stage`), and all after it."""
+    """The stage `gk` with the fusion and layouts of the back end (`kernel_stage`), and all stages after it."""
     forms: ClassVar[tuple[OutputForm, ...]]
     """What it writes beyond IR. The first is what is written where nothing else is asked for."""
     passes: ClassVar[Mapping[str, str]] = {}

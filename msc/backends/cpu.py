@@ -74,7 +74,12 @@ class CpuBackend(CBackend):
         Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
         Switch("prefetches", "prefetches of data beyond the caches", "schedule-kernels", {"prefetches": False}),
-        Switch("products", "blocks of reductions whose operands outgrow L2", "schedule-kernels", {"blocks": False}),
+        Switch(
+            "products",
+            "K-blocking of reductions whose operands exceed L2",
+            "schedule-kernels",
+            {"blocks": False},
+        ),
         Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
         Switch("rematerialization", "cheap values recomputed at their readers", "rematerialize"),
         Switch("reuse", "buffers in the memory of dead ones, results in place", "plan-memory", {"reuse": False}),
@@ -83,7 +88,7 @@ class CpuBackend(CBackend):
         Switch("sorting", "sorting and the largest elements by functions that sort", "argsort-by-keys"),
         Switch("states", "weights under training in the order in which products read them", "store-states"),
         Switch("sums", "long sums of f32 as sums of partial sums", "schedule-kernels", {"sums": False}),
-        Switch("taps", "convolutions of which many taps read padding as sums of parts", "split-taps"),
+        Switch("taps", "convolutions as sums of parts, where many taps read padding", "split-taps"),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),
         Switch("winograd", "convolutions by Winograd transforms", "winograd"),
     )

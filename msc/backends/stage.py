@@ -97,7 +97,7 @@ def kernel_stage(
     layouts: tuple[PassRun, ...] = (),
     functions: tuple[str, ...] = (),
 ) -> Stage:
-    """The stage `gk` by the policies of a back end.
+    """The stage `gk` with the fusion and layouts of a back end.
 
     `before_expansion` are passes on composite operations, which an expansion would hide; `cluster` decides what becomes
     a kernel; `layouts` change kernels and how tensors lie between them, and what they leave to do on weights before

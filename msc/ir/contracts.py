@@ -1,7 +1,7 @@
-"""What passes require of a module, what they make and what they spoil: checked on entry, in every pipeline.
+"""The contracts of passes: what each requires of a module, ensures and breaks. They are checked before every pass.
 
-A `Property` is a question about a module that looking answers: a stage file that somebody edited, and a pipeline that
-somebody typed, are judged by what the module is and not by what ran before. A pass states its `contract`:
+A `Property` is a predicate on modules, which a walk over the operations decides. A stage file that somebody edited and
+a pipeline that somebody typed are therefore checked like any other. A pass states its `contract`:
 
     class PackOperands(ModulePass):
         name = "pack-operands"
@@ -11,8 +11,8 @@ somebody typed, are judged by what the module is and not by what ran before. A p
             runs_after={"winograd": "the transformed weights are operands of products too"},
         )
 
-`requires` is what the pass needs to be correct. `runs_after` is about profit: the pass gives a better program behind
-that other pass; it names the pass as people write it, since passes of one level do not import each other.
+`requires` is what the pass needs to be correct. `runs_after` is about profit: the pass gives a better program after
+that other pass. It contains the name of the pass, since passes of one level do not import each other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from msc.support.diagnostics import Diagnostic, raise_any
 
 @dataclass(frozen=True)
 class Violation:
-    """An operation because of which a property does not hold; `reason` goes on after the operation's name."""
+    """An operation that violates a property; `reason` continues a sentence that begins with its name."""
 
     op: Operation
     reason: str
@@ -40,8 +40,8 @@ class Violation:
 class Property:
     """Something that holds of a module or not; `needs` names what is missing when it does not, as a noun.
 
-    `violations` yields the operations that are in the way, the first ones in the order of the text. It looks only, and
-    a walk over the module is what it may cost.
+    `violations` yields the operations that violate it, in the order of the text. It changes nothing, and takes no more
+    than a walk over the module.
     """
 
     name: str

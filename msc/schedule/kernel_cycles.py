@@ -44,9 +44,10 @@ class KernelCycles:
     def of(
         self, kernels: Sequence[KernelOp], between: int, most: float = inf, free: Collection[SSAValue] = ()
     ) -> float:
-        """All of them, one after the other; of what takes `most` and more, a part that takes as long.
+        """The cycles of all kernels together. The sum ends when it reaches `most`.
 
-        So many bytes pass `between` two calls of the kernel that reads a constant. Moving `free` values is not counted.
+        Between two calls of a kernel that reads a constant, other kernels access `between` bytes. Moving `free` values
+        is not counted.
         """
         total = 0.0
         for kernel in sorted(kernels, key=flops, reverse=True):
@@ -57,8 +58,8 @@ class KernelCycles:
         return total
 
     def one(self, kernel: KernelOp, far: Mapping[int, int], free: frozenset[int] = frozenset()) -> float:
-        """Of a kernel between two calls of which so many bytes pass for its arrays `far`; moving `free` ones is not
-        counted.
+        """The cycles of a kernel. `far` gives for arrays the bytes that others access between two calls of the kernel.
+        Moving `free` arrays is not counted.
         """
         model = kernel_model(kernel)
         key = model.structure, free, tuple(far.items())

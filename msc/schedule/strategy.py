@@ -47,8 +47,8 @@ from msc.support.wording import counted
 from msc.targets.machine import Machine
 
 NEAR = 1.05
-"""Times the prediction that counts for vectors that are less full than those along rows may be, as parts take more
-than is predicted: a margin of the choice, of no machine.
+"""The predicted time of vectors that are less full than the fullest is multiplied by this, as parts of vectors take
+more time than is predicted. The margin holds for every machine.
 """
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""

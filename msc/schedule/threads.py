@@ -26,7 +26,7 @@ from msc.schedule.tiles.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
 
 WASTE = 1.125
-"""Times its even share that the busiest thread may have: that much is made up for by what a loop does better."""
+"""How many times its even share of the work the busiest thread may have, if the loop is better otherwise."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _loop(
 
 
 def _waste(axis: Axis, size: int, threads: int) -> float:
-    """Times its even share that the busiest thread has."""
+    """How many times its even share of the work the busiest thread has."""
     return busiest(axis.extent, size, threads) * threads / axis.extent
 
 

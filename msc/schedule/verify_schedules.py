@@ -16,8 +16,8 @@ from msc.schedule.schedule_kernels import check_given
 class VerifySchedules(ModulePass):
     """Prove the schedules that kernels carry. Changes nothing.
 
-    Raises MSC0408 for a schedule that breaks a dependence, or is none for its kernel. Kernels without one are left
-    alone.
+    Raises MSC0408 for a schedule that violates a dependence or does not fit its kernel. Does not look at kernels
+    without a schedule.
     """
 
     name = "verify-schedules"

@@ -33,7 +33,8 @@ def check_intrinsic(
     _check_types(model, found, unit, loop)
     for role, size in sizes(model, tree, found, left).items():
         if size > unit.limit(role):
-            raise ScheduleError(f"{unit.name} takes {unit.limit(role)} of {role}, and {size} are left here", loop.line)
+            message = f"{unit.name} takes {unit.limit(role)} iterations of {role}, but its loops have {size}"
+            raise ScheduleError(message, loop.line)
     _check_places(model, found, unit, loop, placed)
 
 
@@ -83,4 +84,5 @@ def _check_places(model: KernelModel, product: Contraction, unit: Unit, loop: Lo
     for array, scope, _ in operand_scopes(product, unit):
         lives = placed.get(names[array], "memory")
         if scope and lives != scope:
-            raise ScheduleError(f"{names[array]} lives in {lives}, and {unit.name} takes it from {scope}", loop.line)
+            message = f"{names[array]} is placed in {lives}, but {unit.name} accesses it in {scope}"
+            raise ScheduleError(message, loop.line)

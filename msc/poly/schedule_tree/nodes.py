@@ -48,7 +48,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Place:
-    """Array `array` lives in `scope` while its block runs: a memory of the target, or an array that it lies in.
+    """Array `array` is stored in `scope` while its block runs: in a memory of the target, or in that of an output.
 
     `partial` sums start from zero when the block begins, and are added to those of the block around at its end.
     (Halide, TVM: rfactor.)
@@ -62,8 +62,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Prefetch:
-    """A block requests what an iteration of the innermost loop around over `axis`, `ahead` of it further, reads of
-    `array`: all of it, or where loops stand between, its share in each of their iterations. (Halide: prefetch.)
+    """A block prefetches what the innermost enclosing loop over `axis` reads of `array` `ahead` iterations later: all
+    of it, or, where other loops lie between, a share in each of their iterations. (Halide: prefetch.)
     """
 
     array: str
@@ -115,7 +115,7 @@ Node: TypeAlias = Loop | Cut | Run
 
 @dataclass(frozen=True)
 class Block:
-    """Nodes that run one after the other, the arrays that live while they do, and what these nodes prefetch."""
+    """Nodes that run one after the other, the arrays that are stored meanwhile, and what these nodes prefetch."""
 
     nodes: tuple[Node, ...] = ()
     places: tuple[Place, ...] = ()

@@ -90,9 +90,9 @@ def _form_problem(model: KernelModel, tree: Tree, each: Requested, abilities: Ab
     if scopes - {"stack", "workspace", *names}:
         return f"{name} is not in cached memory: it is in {', '.join(sorted(scopes))}"
     if any(p.array == name and p.scope not in names for block in all_blocks(each.loop.body) for p in block.places):
-        return f"{name} lives within an iteration of {each.prefetch.axis}"
+        return f"{name} is stored for one iteration of {each.prefetch.axis} only"
     if scopes and not any(place.array == name for block in each.around for place in block.places):
-        return f"{name} does not live here"
+        return f"{name} is not stored here: no block around this one places it"
     if each.prefetch.ahead % (each.loop.tile or 1):
         return f"the loop around runs over tiles of {each.loop.tile} {each.prefetch.axis}: ahead is a multiple of it"
     return None

@@ -1,8 +1,8 @@
 """Proofs that kernels share whose schedules differ only in how far loops run, or in tiles that no dependence sees.
 
 Layers of a network often differ in their channels alone. What no dependence breaks in larger boxes, none breaks in
-smaller ones: there are fewer dependences. So a schedule is first proved for as good as endless loops, once for all
-kernels of a kind, and for the kernel itself only where that fails.
+smaller ones: there are fewer dependences. So a schedule is first proved for loops of very many iterations, once
+for all kernels of a kind, and for the kernel itself only where that fails.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _known(deps: Dependences) -> dict[tuple[KernelModel, Tree], bool]:
 
 
 def _kind(model: KernelModel, tree: Tree) -> tuple[KernelModel, Tree]:
-    """What a proof reads of a kernel and its schedule, with loops as good as endless where they end with a tile."""
+    """What a proof reads of a kernel and its schedule, with very many iterations of loops that end with a tile."""
     sizes = {axis.name: sorted({n.tile for n in loops(tree) if n.axis == axis.name and n.tile}) for axis in tree.axes}
     cut = {node.axis for node in walk(tree.body) if isinstance(node, Cut)}
     tiles = {a.name: tile for a in tree.axes if a.name not in cut and (tile := _tile(model, a, sizes[a.name]))}

@@ -62,7 +62,8 @@ def _check_complete(model: KernelModel, tree: Tree) -> None:
     count, run = len(model.statements), statements(tree.body)
     for node in walk(tree.body):
         if isinstance(node, Run) and max(node.statements, default=0) >= count:
-            raise ScheduleError(f"there is no S{max(node.statements)}", node.line)
+            known = ", ".join(f"S{s}" for s in range(count))
+            raise ScheduleError(f"there is no S{max(node.statements)}: there are {known}", node.line)
     missing = [f"S{s} is missing" for s in range(count) if s not in run]
     if missing:
         raise ScheduleError(f"{', '.join(missing)}; a schedule runs every statement once")
@@ -146,7 +147,7 @@ class _Walk:
         if not any(number == each for s in statements(block) for each, _ in self._model.statements[s].accesses()):
             raise ScheduleError(f"no statement of this block accesses {name}", line)
         if around.placed.get(name) == scope and not place.partial:
-            raise ScheduleError(f"{name} lives in {scope} already", line)
+            raise ScheduleError(f"{name} is placed in {scope} already", line)
 
     def _partial(self, place: Place, block: Block, around: _Around) -> None:
         """Partial sums are of an array that blocks around place too, and to which all below it adds, or multiplies."""

@@ -1,4 +1,4 @@
-"""Whether a prefetch pays: whether asking takes less than waiting."""
+"""Whether a prefetch pays: whether its instructions take less time than waiting for the data."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class PrefetchGain:
         return PrefetchGain(KernelCost(model, machine, far=dict.fromkeys(range(len(model.arrays)), others)))
 
     def pays(self, tree: Tree, asked: Tree, arrays: Collection[str]) -> bool:
-        """Whether asking for some arrays, as the second tree does, takes less than waiting for their lines.
+        """Whether the prefetches of some arrays in the tree `asked` take less time than waiting for their lines.
 
-        Several lines arrive at a time.
+        A core waits for several lines at a time.
         """
         names, machine = array_names(self.cost.model.arrays), self.cost.target
         free = tuple(k for k, name in enumerate(names) if name in arrays)

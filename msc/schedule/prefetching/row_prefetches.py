@@ -29,7 +29,7 @@ from msc.targets.machine import Machine
 
 
 def with_row_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tree:
-    """The tree with prefetches of the next rows of what L2 does not hold, if asking for them takes less than waiting.
+    """The tree with prefetches of the next rows of what L2 does not hold, where that saves time.
 
     Takes a tree with places.
     """

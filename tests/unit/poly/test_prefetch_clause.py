@@ -158,7 +158,7 @@ def test_a_prefetch_stands_twice_along_one_axis() -> None:
     ("scope", "message"),
     [
         ("register", "in0 is not in cached memory: it is in register"),
-        ("stack", "in0 lives within an iteration"),
+        ("stack", "in0 is stored for one iteration"),
     ],
 )
 def test_what_does_not_lie_in_memory_is_not_prefetched(scope: str, message: str) -> None:

@@ -16,7 +16,7 @@ from msc.poly.nest import Body, ForLoop, Nest, generate
 from msc.poly.schedule_tree import nodes as node_module
 from msc.poly.schedule_tree.nodes import MARKS, Axis, Block, Cut, Loop, Node, Place, Run, ScheduleError, Tree
 from msc.poly.schedule_tree.proof import broken, violated
-from msc.poly.schedule_tree.text import from_lines, line_of, to_lines
+from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
 from tests.unit.poly.kernels import (
@@ -109,29 +109,6 @@ def test_text_that_is_no_tree(text: str, line: int, message: str) -> None:
     with pytest.raises(ScheduleError, match=message) as raised:
         from_lines(text.split("\n"))
     assert raised.value.line == line
-
-
-def test_a_line_is_found_again() -> None:
-    lines = """\
-axis m 8: S0.0
-axis n 8: S0.1
-
-for m tile 2
-  place t0, t1 in stack
-  place t2 in register
-  prefetch in0 ahead 4 of m
-  for m
-    head n to 4
-      for n vector
-        run S0
-    tail n from 4
-      for n
-        run S0""".split("\n")
-    read = from_lines(lines)
-    for number, line in enumerate(lines, 1):
-        assert line_of(read, number) == (None if number in (3, 12) else line.strip())
-    joined = from_lines(["axis m 8: S0.0", "axis n 8: S0.1", "for m tile 2, m, n vector", "  run S0"])
-    assert line_of(joined, 3) == "for m tile 2, m, n vector"
 
 
 def test_loops_in_one_line_are_loops_in_each_other() -> None:

@@ -65,9 +65,9 @@ def test_a_tree_that_fits_is_proved() -> None:
     ("old", "new", "message"),
     [
         ("intrinsic cube", "intrinsic cub", "line 10: the machine has no unit cub: there are cube"),
-        ("k tile 2, m intrinsic", "m intrinsic", "line 10: cube takes 2 of k, and 4 are left here"),
-        ("place in0, in1 in PAD", "place in0 in PAD", "in1 lives in memory, and cube takes it from PAD"),
-        ("place t0 in SUMS", "place t0 in stack", "t0 lives in stack, and cube takes it from SUMS"),
+        ("k tile 2, m intrinsic", "m intrinsic", "line 10: cube takes 2 iterations of k, but its loops have 4"),
+        ("place in0, in1 in PAD", "place in0 in PAD", "in1 is placed in memory, but cube accesses it in PAD"),
+        ("place t0 in SUMS", "place t0 in stack", "t0 is placed in stack, but cube accesses it in SUMS"),
         ("place t0 in SUMS", "place t0 in SUM", "there is no scope SUM"),
         ("m intrinsic cube, n, k", "m intrinsic cube, n unroll, k", "performs loops over the points of one sum"),
         ("for m, n\n    run S0", "for m intrinsic cube, n\n    run S0", "performs loops over the points of one sum"),

@@ -101,7 +101,7 @@ def test_a_place_in_another_is_a_copy_that_goes_back(outer: str, inner: str, tmp
 def test_the_same_place_twice_is_none(tmp_path: Path) -> None:
     model = tmp_path / "blocks.gk.mir"
     model.write_text(BLOCKS.format(outer="stack", inner="stack"))
-    with pytest.raises(MscError, match="line 8: t0 lives in stack already"):
+    with pytest.raises(MscError, match="line 8: t0 is placed in stack already"):
         compile_model(str(model), CompileOptions())
 
 
