@@ -14,8 +14,8 @@ A tree declares axes, each a dimension of one or several statements, and nests l
       for m unroll, n vector
         run S2
 
-`for m tile 6` goes over the tiles of an axis, `for m` over the points that are left. An axis has any number of tile
-levels. The tail, where a tile does not divide what it is cut from, runs the same subtree with a narrower tile.
+`for m tile 6` is a loop over the tiles of an axis, `for m` over the remaining points. An axis has any number of tile
+levels. If a tile does not divide its extent, the tail runs the same subtree with a smaller tile.
 """
 
 from __future__ import annotations

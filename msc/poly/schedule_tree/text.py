@@ -38,7 +38,7 @@ from msc.poly.schedule_tree.nodes import (
 )
 
 INDENT = 2
-"""Spaces that a block stands further to the right than the line above it."""
+"""Spaces by which a block is indented deeper than the line above it."""
 
 
 def to_lines(tree: Tree) -> list[str]:
@@ -144,7 +144,7 @@ _HEAD = re.compile(r"head (\w+) to (\d{1,18})", re.ASCII)
 _TAIL = re.compile(r"tail (\w+) from (\d{1,18})", re.ASCII)
 _RUN = re.compile(r"run((?: S\d{1,9})+)", re.ASCII)
 _DEEPEST = 64
-"""Blocks in each other: more are a mistake."""
+"""The deepest nesting of blocks that is read: more is a mistake."""
 
 
 def _matched(pattern: re.Pattern[str], text: str, number: int, form: str) -> tuple[str, ...]:

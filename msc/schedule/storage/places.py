@@ -163,7 +163,7 @@ class _Search:
     ) -> dict[int, tuple[str, int]]:
         """The scope of each array that lives in a body, and the bytes that it takes of the stack.
 
-        Blocks of what members give each other lie on the stack only where they and all else there are small.
+        Blocks of arrays between members are on the stack only if these and all other arrays there are small.
         """
         found = {a: ("register", 0) for a, each in uses.items() if forwarded(each)}
         own = {a: each for a, each in uses.items() if a not in found and a not in self._between}
@@ -193,7 +193,7 @@ class _Search:
         return found
 
     def _in_front(self, uses: Mapping[int, list[ArrayAccess]], around: Around, room: int) -> dict[int, tuple[str, int]]:
-        """The same for what is computed for places further in."""
+        """The scopes and bytes of arrays that are computed in front of the loops whose places read them."""
         found: dict[int, tuple[str, int]] = {}
         for array, each in uses.items():
             buffer = local_buffer(each, around.depth)

@@ -32,9 +32,11 @@ _ELEMENT_BYTES = 4
 
 
 def tiled(tree: Tree, axis: str, size: int, how: Mark, *, ends_early: bool = False) -> Tree:
-    """The one loop over an axis in tiles of `size`, whose points are `how` right around the statements.
+    """The one loop over an axis in tiles of `size`. The loops over the points of a tile are marked `how`, and directly
+    around the statements.
 
-    A tile of all iterations needs no loop over tiles, but where calls decide where the axis ends, unless as vectors.
+    If one tile has all iterations, there is no loop over tiles, unless calls decide where the axis ends and the points
+    are no vectors.
     """
     loop = find(tree, axis)
     if size < tree.axis(axis).extent or (ends_early and how != "vector"):
@@ -129,7 +131,7 @@ def _points(loops: list[Loop]) -> list[Loop]:
 
 
 def without_marks(tree: Tree, how: Mark) -> Tree:
-    """No loop is marked so."""
+    """The tree without the mark `how` on any loop."""
     return mapped(tree, lambda n: replace(n, mark="", least=0) if isinstance(n, Loop) and n.mark == how else n)
 
 

@@ -16,16 +16,16 @@ from msc.schedule.loops.loop_order import FASTER
 from msc.schedule.tiles.tiling import RegisterTile, TileSearch
 
 NEAR_TILES = 1.3
-"""Register tiles within this ratio of the cheapest are compared by prediction: a bound of the search, of no machine."""
+"""Predictions compare register tiles within this ratio of the cheapest. It bounds the search on every machine."""
 TILES_OF_A_SIDE = 6
-"""Tiles along one dimension that are compared by prediction: a bound of the search, of no machine."""
+"""Predictions compare so many tiles along one dimension. It bounds the search on every machine."""
 FASTER_TILE = 0.95
-"""The part of a tile's predicted time that another one along the same dimension must come to: predictions of tiles
-that are so much alike are further off than what they differ by. A margin of the choice, of no machine.
+"""Another tile along the same dimension is taken if it has at most this part of the predicted time. The error of the
+predictions is larger than the difference between tiles that are so similar. This margin holds for every machine.
 """
 MORE_WORK = 1.02
-"""Times the work of a tile that another one may do to move less: what is moved is predicted less well. A margin of the
-choice, of no machine.
+"""How many times the work of a tile another one may do in order to move less data, whose time is predicted less well.
+This margin holds for every machine.
 """
 
 Reasoned: TypeAlias = tuple[Tree, list[str]]
