@@ -6,6 +6,7 @@ xDSL's verifier stops at the first error, prints the whole module into it and do
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
@@ -212,6 +213,12 @@ def _owner_name(value: SSAValue) -> str:
     return value.owner.name if isinstance(value.owner, Operation) else "a block"
 
 
+_BASE_TYPE = re.compile(
+    r"(operand|result) '(\w+)' at position \d+ does not verify:\s(.+) should be of base attribute (\w+)"
+)
+"""How xDSL says that a value is of another kind of type than an operation takes."""
+
+
 class _Reporter:
     """Finds the text that an operation was read from."""
 
@@ -223,7 +230,7 @@ class _Reporter:
         place = location if location is None else location.written or location
         line = None if place is None else self._line(place)
         length = 1 if line is None or place is None else _name_length(line, place.column)
-        text = str(error).strip()
+        text = _BASE_TYPE.sub(r"\1 '\2' is of type \3, but should be a \4", str(error).strip())
         message = text if text.startswith(op.name) else f"'{op.name}': {text}"
         return Diagnostic(code_of(error), message, location, line, length, help=help_of(error))
 
