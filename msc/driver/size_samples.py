@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -16,6 +16,7 @@ from msc.driver.passes.instances import Changes, changes_of, pass_instances
 from msc.driver.passes.pass_manager import PassManager
 from msc.graph.shapes.lift_sizes import LiftSizes
 from msc.graph.shapes.size_comparison import Sample
+from msc.support.diagnostics import MscError
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 
@@ -23,7 +24,13 @@ def sample_changes(stage: Stage, model: LoadedModel, options: CompileOptions) ->
     """For `lift-sizes`, where the stage has it and calls decide sizes: the model at other sizes."""
     if not options.open_dims or not stage.has(LiftSizes.name):
         return {}
-    return {LiftSizes.name: {"samples": tuple(_samples(model, options))}}
+    names = sorted(options.open_dims)
+    ranges = [options.open_dims[name] for name in names]
+    at = sample_sizes(ranges)
+    samples = tuple(_sample(model, options, dict(zip(names, sizes, strict=True))) for sizes in at)
+    least = tuple(low for low, _ in ranges)
+    smallest = None if least in at else _smallest(model, options, dict(zip(names, least, strict=True)))
+    return {LiftSizes.name: {"samples": samples, "smallest": smallest}}
 
 
 def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
@@ -38,16 +45,22 @@ def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
     return [*alone, tuple(middle)]
 
 
-def _samples(model: LoadedModel, options: CompileOptions) -> Iterator[Sample]:
-    names = sorted(options.open_dims)
-    for sizes in sample_sizes([options.open_dims[name] for name in names]):
-        ranges = {name: (size, size) for name, size in zip(names, sizes, strict=True)}
-        bound = replace(options, dims={**options.largest_dims, **ranges})
-        other = read_model(model.path, bound)
-        leave_open(other.module, options.open_dims)
-        PassManager(other.context, other.sources, verify_each=False).run(other.module, _passes(other, bound))
-        own = EvaluatedParameters(model.module, model.weights())
-        yield Sample(sizes, other.module, EvaluatedParameters(other.module, other.weights()), own)
+def _smallest(model: LoadedModel, options: CompileOptions, sizes: Mapping[str, int]) -> Sample | None:
+    """None if there is no such model, as an image of one pixel is smaller than a filter: no call can have that size."""
+    try:
+        return _sample(model, options, sizes)
+    except MscError:
+        return None
+
+
+def _sample(model: LoadedModel, options: CompileOptions, sizes: Mapping[str, int]) -> Sample:
+    ranges = {name: (size, size) for name, size in sizes.items()}
+    bound = replace(options, dims={**options.largest_dims, **ranges})
+    other = read_model(model.path, bound)
+    leave_open(other.module, options.open_dims)
+    PassManager(other.context, other.sources, verify_each=False).run(other.module, _passes(other, bound))
+    own = EvaluatedParameters(model.module, model.weights())
+    return Sample(tuple(sizes.values()), other.module, EvaluatedParameters(other.module, other.weights()), own)
 
 
 def _passes(model: LoadedModel, options: CompileOptions) -> Sequence[ModulePass]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +21,7 @@ from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
-from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute
+from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute, valid_tensor
 from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
 from msc.graph.shapes.size_expressions import Linear, linear, numbers_of, of_sizes, product
@@ -28,8 +29,8 @@ from msc.ir.contracts import Contract
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.poly.valid_extents import Factor, Size
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.poly.valid_extents import Factor, Size, size_at
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,14 @@ class LiftSizes(ModulePass):
     another at other sizes, but linear in them, and `ms.valid` on each result of @main of which all is computed,
     whatever the sizes, but less is meant; what moves elements along open axes becomes gathers (`open_moves`). Raises
     MSC0208 for everything else in which the model at a sample is not the model here, restricted to what is valid: other
-    operations, other indices, other parameters.
+    operations, other indices, other parameters. At the `smallest` sizes, where dimensions of 1 broadcast, the model may
+    have other operations; its results have the derived shapes there, too, and its constants the derived values.
     """
 
     name = "lift-sizes"
     contract = Contract(requires=(BASIC_OPS, UNCLUSTERED), breaks=(CONSTANTS_ARE_PARAMETERS,))
     samples: tuple[Sample, ...] = field(default=(), repr=False)
+    smallest: Sample | None = field(default=None, repr=False)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         sizes = module_sizes(op)
@@ -73,12 +76,32 @@ class LiftSizes(ModulePass):
         found = [Comparison(op, valid, sample, moves) for sample in self.samples]
         differing = [comparison.check() for comparison in found]
         _cut(entry, found, sizes, self.samples)
-        _lift(differing, self.samples, [size.high for size in sizes])
+        at = [sample.sizes for sample in self.samples]
+        if self.smallest is not None:
+            _check_results(entry, valid, self.smallest)
+            with suppress(DecidedByCall):  # other operations, as dimensions of 1 broadcast
+                differing.append(Comparison(op, valid, self.smallest, moves).check())
+                at.append(self.smallest.sizes)
+        _lift(differing, at, [size.high for size in sizes])
 
 
-def _lift(found: Sequence[Differing], samples: Sequence[Sample], highest: Sequence[int]) -> None:
-    """Give each operand that is other numbers in some sample its expression."""
-    at = [sample.sizes for sample in samples]
+def _check_results(entry: FuncOp, valid: ValidExtents, smallest: Sample) -> None:
+    """A size that is cut off at the smallest sizes, such as that of a slice, is not linear there."""
+    other = find_entry(smallest.module)
+    results, others = entry.body.block.last_op, None if other is None else other.body.block.last_op
+    assert isinstance(results, ReturnOp)
+    assert isinstance(others, ReturnOp)
+    given = entry.res_attrs or [DictionaryAttr({})] * len(results.operands)
+    for number, (mine, theirs, said) in enumerate(zip(results.operands, others.operands, given, strict=True)):
+        dims = valid_tensor(said.data, static_shape(mine), valid.sizes) if VALID in said.data else valid.of(mine)
+        found, shape = tuple(size_at(dim, smallest.sizes) for dim in dims), static_shape(theirs)
+        if found != shape:
+            at = ", ".join(f"{size.name} = {n}" for size, n in zip(valid.sizes, smallest.sizes, strict=True))
+            raise differs(results, f"at {at} output {number} has the shape {list(shape)}, not {list(found)}")
+
+
+def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequence[int]) -> None:
+    """Give each operand that is other numbers at some of the sizes `at` its expression."""
     for user, number in dict.fromkeys(place for differing in found for place in differing):
         constant = user.operands[number].owner
         assert isinstance(constant, ConstantOp)

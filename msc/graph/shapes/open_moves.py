@@ -37,11 +37,13 @@ MOST_REPETITIONS = 8
 class MovedOperations:
     """What has become of an entry function: `made` operations stand for none of the model's but for the last of each.
 
-    `moved` has these, with the operands of the operation that each stands for.
+    `moved` has these, with the name and the operands of the operation that each stands for.
     """
 
     made: set[Operation] = field(default_factory=set[Operation])
-    moved: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict[Operation, tuple[SSAValue, ...]])
+    moved: dict[Operation, tuple[str, Sequence[SSAValue]]] = field(
+        default_factory=dict[Operation, tuple[str, Sequence[SSAValue]]]
+    )
 
 
 def with_computed_indices(
@@ -94,7 +96,7 @@ def _rewrite(handler: Callable[[Move], SSAValue | None], move: Move, moves: Move
         block.insert_op_before(made, op)
     moves.made.update(made for made in move.emit.ops if made is not value.owner)
     assert isinstance(value.owner, Operation)
-    moves.moved[value.owner] = tuple(op.operands)
+    moves.moved[value.owner] = op.name, tuple(op.operands)
     value.name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(value)
     block.erase_op(op)

@@ -105,7 +105,10 @@ class Comparison:
 
     def _moved(self, op: Operation, other: Operation) -> None:
         """An operation that stands for another one, which took these operands."""
-        for number, (mine, sampled) in enumerate(zip(self._moves.moved[op], other.operands, strict=True)):
+        name, operands = self._moves.moved[op]
+        if other.name != name or len(other.operands) != len(operands):
+            raise self._differs(op, f"the model computes {other.name} here")
+        for number, (mine, sampled) in enumerate(zip(operands, other.operands, strict=True)):
             if isinstance(mine.owner, _GIVEN) and isinstance(sampled.owner, _GIVEN):
                 if not self._is_given_alike(mine.owner, sampled.owner):
                     raise self._differs(op, f"the elements of operand {number}, a constant or a parameter, are others")

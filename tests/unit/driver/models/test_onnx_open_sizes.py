@@ -178,3 +178,27 @@ def test_a_gather_from_an_output_reads_only_elements_of_the_call(tmp_path: Path)
     for n in (1, 2, 5):
         x = np.arange(n, dtype=np.float32)
         np.testing.assert_array_equal(function(x)[0], np.concatenate([x, np.cumsum(x)]))
+
+
+BACKWARDS = {"from": np.array([-2]), "to": np.array([-(2**40)]), "axis": np.array([0]), "step": np.array([-1])}
+"""All rows but the last, backwards; of a single row that one, as a start before the first place is moved there."""
+
+
+@pytest.mark.parametrize("as_number", [False, True], ids=["shape", "number"])
+def test_a_size_that_is_cut_off_at_the_smallest_size_is_not_taken_for_linear(as_number: bool, tmp_path: Path) -> None:
+    """It is one less than n for all n from 2, and 1 for n = 1: as the shape of the result, and as a factor."""
+    nodes = [node("Slice", ["x", "from", "to", "axis", "step"], ["some"]), node("Shape", ["some"], ["s"])]
+    filled = [node("ConstantOfShape", ["s"], ["y"])]
+    factor = [
+        node("Cast", ["s"], ["f"], to=TensorProto.FLOAT),
+        node("ReduceSum", ["x"], ["t"]),
+        node("Mul", ["t", "f"], ["y"]),
+    ]
+    made = model([*nodes, *(factor if as_number else filled)], [X], [Y], BACKWARDS)
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    function = msc.compile(tmp_path / "m.onnx", dims={"n": (1, 8)}, use_cache=False)
+    for n in (1, 2, 5):
+        x = np.ones((n, 3), np.float32)
+        rows = max(n - 1, 1)
+        expected = np.array([[rows * 3 * n, 3 * 3 * n]]) if as_number else np.zeros((rows, 3))
+        np.testing.assert_array_equal(function(x), expected)
