@@ -17,7 +17,7 @@ from msc.dialects.ms.unary import BitwiseNotOp, LogicalNotOp, NegOp
 from msc.ir.typed import is_tensor
 
 LARGEST_STORED = 64 << 20
-"""Bytes that a constant value may have and be stored in any case: caches hold no more, so that it comes from memory."""
+"""Bytes up to which a constant value is stored in any case: only larger ones make a library much larger."""
 
 GROWTH = 64
 """How many times the bytes of each operand a value has at least that is computed in place of being stored."""
