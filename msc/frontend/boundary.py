@@ -14,8 +14,6 @@ from functools import wraps
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, ClassVar, TypeVar, cast
 
-from numpy.ma import MAError
-
 from msc.frontend.errors import (
     ApiError,
     ApiIndexError,
@@ -30,11 +28,16 @@ from msc.support.failures import diagnosed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-BARE = (
-    *(ArithmeticError, AssertionError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError),
-    MAError,
+_OF_PYTHON: tuple[type[Exception], ...] = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BufferError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
 )
-"""What Python and NumPy raise of wrong values; MSC's own errors are some of these as well."""
 
 _PACKAGE = "msc."
 _COMPILER = ("msc.graph.", "msc.graph_kernel.", "msc.poly.", "msc.schedule.", "msc.lowering.", "msc.codegen.")
@@ -47,6 +50,15 @@ _FOR_MSC = ("of", "run_construct")
 """Methods that msc itself calls, though their names have no underscore."""
 METHODS = _ASKED_BY_PYTHON | {f"__{prefix}{name}__" for name in _OPERATORS for prefix in ("", "r", "i")}
 """The methods with a meaning of their own that a class of the library lets users reach."""
+
+
+def bare_errors() -> tuple[type[Exception], ...]:
+    """What Python and NumPy raise of wrong values; MSC's own errors are some of these as well.
+
+    Importing msc does not import NumPy: only a module that is loaded can have raised an error of its own.
+    """
+    masked_arrays = sys.modules.get("numpy.ma")
+    return _OF_PYTHON if masked_arrays is None else (*_OF_PYTHON, masked_arrays.MAError)
 
 
 def public(function: F, name: str, described: Callable[..., Any] | None = None) -> F:
@@ -64,7 +76,7 @@ def public(function: F, name: str, described: Callable[..., Any] | None = None) 
             if error.__traceback__ is not None and error.__traceback__.tb_next is None:
                 error.__traceback__ = None  # `Door` took the frames of the inside away; this one is of the inside, too
             raise
-        except BARE as error:
+        except bare_errors() as error:
             caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if _is_inside(caller) or _is_users(error.__traceback__):
                 raise
