@@ -265,10 +265,15 @@ def _check(op: Operation, buffer: SSAValue, access: VectorAccess, nest: Nest) ->
             yield Diagnostic("MSC0404", message, source_location(op))
             return
         if iteration is not None:
-            named = ", ".join(f"{name} = {value}" for name, value in zip(nest.names, iteration, strict=True))
+            named = ", ".join(f"{name} = {value}" for name, value in zip(_numbered(nest.names), iteration, strict=True))
             message = f"verify-bounds: '{op.name}' leaves {what} at {named or 'its only iteration'}"
             yield Diagnostic("MSC0404", message, source_location(op))
             return
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, outermost first; those that occur several times with their number from the outermost."""
+    return [f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _escape(access: VectorAccess, nest: Nest) -> tuple[int, ...] | None:
