@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -32,7 +32,7 @@ class ShareConcats(ModulePass):
     contract = Contract(
         requires=(BASIC_OPS, UNCLUSTERED), runs_after={"lift-sizes": "it replaces concatenations along open axes"}
     )
-    fewest: int = MOST
+    fewest: int = field(default=MOST, metadata={"least": 1})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:

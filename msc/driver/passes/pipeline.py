@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass, PassOptionInfo, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.hints import isa
 
-from msc.driver.passes.registry import all_passes, load_pass
+from msc.driver.passes.registry import UPSTREAM_PURPOSES, all_passes, load_pass
 from msc.ir.locations import SourceText
 from msc.support.diagnostics import MscError, did_you_mean
 
@@ -28,11 +28,11 @@ _TOKEN = re.compile(
 Value = str | int | bool | float
 _WORDS: dict[Any, str] = {
     bool: "true or false",
-    int: "a whole number",
-    int | None: "a whole number",
+    int: "a whole number of at least {least}",
+    int | None: "a whole number of at least {least}",
     float: "a number",
     str: "a name",
-    tuple[int, ...]: "whole numbers",
+    tuple[int, ...]: "whole numbers of at least {least}",
     tuple[str, ...]: "names",
 }
 """What people write for an option, by its type."""
@@ -64,7 +64,7 @@ def build_pipeline(text: str) -> tuple[ModulePass, ...]:
 def pass_summary(name: str) -> str:
     """One line about a registered pass: its name, its options and what it does."""
     chosen = load_pass(name)
-    purpose = (chosen.__doc__ or "").strip().partition("\n")[0]
+    purpose = UPSTREAM_PURPOSES.get(name) or (chosen.__doc__ or "").strip().partition("\n")[0]
     return f"{name}: {purpose} ({_options_note(chosen)})"
 
 
@@ -102,15 +102,25 @@ def _check_option_names(request: _Request, chosen: type[ModulePass], source: Sou
 
 
 def _check_option_values(request: _Request, chosen: type[ModulePass], source: SourceText) -> None:
-    kinds = get_type_hints(chosen)
+    kinds, leasts = get_type_hints(chosen), _least_numbers(chosen)
     for option, place in request.places.items():
-        values, kind = request.options[option], kinds[option.replace("-", "_")]
-        if _fits(values, kind):
+        values, field = request.options[option], option.replace("-", "_")
+        kind, least = kinds[field], leasts[field]
+        if _fits(values, kind) and not any(isinstance(value, int) and value < least for value in values):
             continue
         given = ",".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
-        message = f"option '{option}' of '{chosen.name}' takes {_WORDS.get(kind, str(kind))}, not '{given}'"
+        taken = _WORDS.get(kind, str(kind)).format(least=least)
+        message = f"option '{option}' of '{chosen.name}' takes {taken}, not '{given}'"
         note = _options_note(chosen)
         raise MscError(source.diagnostic("MSC0402", message, place.start, place.stop, notes=(note,)))
+
+
+def _least_numbers(chosen: type[ModulePass]) -> dict[str, int]:
+    """The least whole number that each option takes: options count or number things, so none is negative.
+
+    An option for which zero is senseless says so: `field(default=8, metadata={"least": 1})`.
+    """
+    return {field.name: field.metadata.get("least", 0) for field in fields(chosen)}
 
 
 def _fits(values: tuple[Value, ...], kind: Any) -> bool:

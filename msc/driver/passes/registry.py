@@ -95,6 +95,13 @@ PASSES: dict[str, str] = {
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""
 
+UPSTREAM_PURPOSES: dict[str, str] = {
+    "canonicalize": "Apply the canonicalization patterns of all operations, and erase unused operations.",
+    "cse": "Compute equal operations without side effects once.",
+    "dce": "Erase operations without side effects whose results are unused.",
+}
+"""What the passes of xDSL do, in one line each: their classes do not say it."""
+
 
 def new_context(backend: Backend | None = None) -> Context:
     """A context that knows every dialect, those of a back end included, and has loaded only `builtin`."""

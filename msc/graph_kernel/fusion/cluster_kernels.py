@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -59,7 +59,7 @@ class ClusterKernels(ModulePass):
             "hoist-parameters": "a kernel would compute on weights in every call",
         },
     )
-    max_operations: int = 200
+    max_operations: int = field(default=200, metadata={"least": 1})
     max_reductions: int = 20
     fuse: bool = True
     integer_epilogues: bool = True

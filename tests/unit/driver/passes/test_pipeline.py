@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
@@ -21,6 +21,8 @@ class Sample(ModulePass):
     mode: Literal["safe", "fast"] = "safe"
     only: str | None = None
     on_fire: bool = False
+    rows: int | None = None
+    workers: int = field(default=4, metadata={"least": 1})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         return
@@ -71,6 +73,7 @@ def test_pipelines(text: str, expected: tuple[ModulePass, ...]) -> None:
         ("sample{sise=3}", "MSC0402", 8),
         ("sample{size=fast}", "MSC0402", 8),
         ("sample{mode=slow}", "MSC0402", 8),
+        ("sample{on-fire size=-1}", "MSC0402", 16),
     ],
 )
 def test_mistakes_have_a_code_and_a_caret(text: str, code: str, column: int) -> None:
@@ -78,6 +81,21 @@ def test_mistakes_have_a_code_and_a_caret(text: str, code: str, column: int) -> 
     assert found.code == code
     assert found.location is not None
     assert found.location.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("size=-1", "takes a whole number of at least 0, not '-1'"),
+        ("rows=-2", "takes a whole number of at least 0, not '-2'"),
+        ("tiles=4,-4", "takes whole numbers of at least 0, not '4,-4'"),
+        ("workers=0", "takes a whole number of at least 1, not '0'"),
+        ("workers=few", "takes a whole number of at least 1, not 'few'"),
+    ],
+)
+def test_numbers_have_a_least(text: str, taken: str) -> None:
+    assert taken in refused(f"sample{{{text}}}").message
+    assert build_pipeline("sample{size=0 rows=0 tiles=0 workers=1}") == (Sample(0, (0,), rows=0, workers=1),)
 
 
 def test_advice() -> None:
