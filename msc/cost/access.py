@@ -1,4 +1,4 @@
-"""How accesses move along dimensions: strides, blocks of layouts, and what loading or storing a vector takes."""
+"""How accesses move along dimensions: strides, blocks of layouts, and the instructions that move a vector."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ IRREGULAR = 1 << 40
 
 
 def coefficient(expr: AffineExpr, dim: int) -> int:
-    """How much the expression grows with dimension `dim`, within a block of it.
-
-    IRREGULAR where that is not constant.
-    """
+    """The coefficient of dimension `dim` in the expression, within a block; IRREGULAR if it is not constant."""
     if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
         return int(expr.position == dim)
     if type(expr) is AffineConstantExpr:
@@ -64,7 +61,7 @@ def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: 
 
 
 def block_size(statement: KernelStatement, dim: int) -> int:
-    """The blocks that the layouts of the arrays cut dimension `dim` into: their largest common size; 0 without any."""
+    """The largest common size of the blocks that layouts of arrays split dimension `dim` into; 0 without blocks."""
     return gcd(*(b for e in _remainders(statement) for b in _moduli(e, dim)))
 
 
@@ -105,9 +102,9 @@ def cuts(extent: int, size: int) -> list[tuple[int, int]]:
 
 
 def lanes_of(model: KernelModel, target: Machine) -> int:
-    """Elements a vector holds, by the widest type computed on in the kernel (narrow floats compute as f32).
+    """Elements of a vector, by the widest type that the kernel computes on (narrow floats compute as f32).
 
-    What is only read to find where to read is no vector.
+    Values that are only indices of reads do not count.
     """
     values = {s.target for s in model.statements} | {a for s in model.statements for a in values_read(s.body)}
     return max(1, target.vector_bytes // max((_compute_bytes(model.arrays[a].dtype) for a in values), default=4))
@@ -122,7 +119,7 @@ EVERY_OTHER = 2
 
 
 class Moves(NamedTuple):
-    """Instructions that load or store one vector: those of memory, and shuffles that join or part its lanes."""
+    """Instructions that load or store one vector: loads or stores, and shuffles that join or split its lanes."""
 
     memory: float
     shuffles: float = 0.0
@@ -133,7 +130,7 @@ class Moves(NamedTuple):
 
 
 def vector_moves(stride: int, lanes: int, is_store: bool = False) -> Moves:
-    """To load or store one vector whose lanes are `stride` elements apart."""
+    """Instructions to load or store one vector whose lanes are `stride` elements apart."""
     if stride == 0:
         return Moves(0.5)
     if stride == EVERY_OTHER and not is_store and lanes > EVERY_OTHER:
@@ -142,12 +139,12 @@ def vector_moves(stride: int, lanes: int, is_store: bool = False) -> Moves:
 
 
 def vectorisable(statement: KernelStatement, dim: int) -> bool:
-    """Whether points along `dim` can run as lanes: numbers are linear in it, indices that are data stay."""
+    """Whether points along `dim` can run as lanes: numbers are linear in it, and no data index depends on it."""
     numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())
     return all(linear_form(n) is not None for n in numbers) and dim not in data_dims(statement.body)
 
 
 def copies_neighbours(strides: Sequence[int]) -> bool:
-    """Whether neighbours are copied to neighbours, or filled with a constant: `strides` are those of all accesses."""
+    """Whether contiguous elements are copied, or filled with a constant; `strides` are those of all accesses."""
     written, *read = strides
     return written == 1 and set(read) <= {0, 1} and (1 in read or not read)

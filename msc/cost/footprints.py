@@ -1,4 +1,4 @@
-"""The lines of memory that an access touches, as the dimensions of its statement take so many values each."""
+"""The cache lines that an access touches, by how many values each dimension of its statement takes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from msc.targets.machine import Level
 
 @dataclass(frozen=True)
 class Access:
-    """An access: an index for each axis of an array of so many elements of `size` bytes.
+    """An access: an index for each axis of an array of `shape`, whose elements have `size` bytes.
 
-    Equal ones touch as much, whichever array it is.
+    Equal accesses touch equally many lines, whatever their arrays.
     """
 
     array: int = field(compare=False)
@@ -43,13 +43,13 @@ class Access:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The element along each axis that it begins with."""
+        """The first element along each axis."""
         zeros = (0,) * (1 + max((d for e in self.index for d in e.used_dims()), default=-1))
         return tuple(e.eval(zeros, ()) for e in self.index)
 
     @cached_property
     def dims(self) -> Collection[int] | None:
-        """The dimensions that it moves along; None where that is not known."""
+        """The dimensions that it moves along; None if unknown."""
         parts = [part for e in self.index for part in e.dfs()]
         is_open = any(isinstance(part, AffineSymExpr) for part in parts)
         return None if is_open else {part.position for part in parts if isinstance(part, AffineDimExpr)}
@@ -57,8 +57,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Lines that an access touches: `runs` of neighbouring ones, along axes with so many each so many bytes apart, the
-    nearest first; in so many `pages` that the rows of each lie a page or more apart.
+    """The lines that an access touches, in `runs` of adjacent lines.
+
+    `rows` has the number of runs and their distance in bytes along each axis, nearest first. `pages` is the number of
+    rows that are a page or more apart.
     """
 
     bytes: int
@@ -74,16 +76,16 @@ class Footprint:
 
 @dataclass(frozen=True)
 class IndexSet:
-    """The values of an index from its least: `levels` of so many values so far apart, the nearest first.
+    """The values of an index from its least: `levels` are numbers of values and their distances, nearest first.
 
-    Each level repeats all of those before it. `8 * i + j` with three `j` takes (3, 1), then (n, 8).
+    A level repeats all levels before it. `8 * i + j` with three `j` has (3, 1), then (n, 8).
     """
 
     levels: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def interval(size: int) -> IndexSet:
-        """So many values side by side."""
+        """`size` consecutive values."""
         return IndexSet(((size, 1),))
 
     @property
@@ -93,11 +95,11 @@ class IndexSet:
 
     @property
     def span(self) -> int:
-        """How many numbers lie between the least and the greatest, with both."""
+        """The count of all numbers from the least to the greatest value."""
         return 1 + sum((n - 1) * apart for n, apart in self.levels)
 
     def __add__(self, other: IndexSet) -> IndexSet:
-        """The sums of a value of each; where they overlap in no order, all numbers between them."""
+        """The sums of one value of each; if they overlap irregularly, all numbers in their span."""
         levels, span = list[tuple[int, int]](), 1
         for n, apart in sorted((*self.levels, *other.levels), key=itemgetter(1)):
             count, step = levels[-1] if levels else (1, 0)
@@ -116,14 +118,14 @@ class IndexSet:
         return IndexSet(tuple((n, apart * abs(factor)) for n, apart in self.levels if factor))
 
     def within(self, extent: int) -> IndexSet:
-        """What of it finds room on an axis."""
+        """The values that fit on an axis."""
         if self.span <= extent:
             return self
         return IndexSet(tuple((min(n, -(-extent // apart)), apart) for n, apart in self.levels))
 
 
 def footprint_of(access: Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
-    """The lines of the elements that dimensions with so many values reach."""
+    """The lines that an access touches while its dimensions take `counts` values."""
     if access.dims is not None:
         counts = tuple(n if d in access.dims else 1 for d, n in enumerate(counts))
     return _footprint(access, counts, line, page)
@@ -131,14 +133,14 @@ def footprint_of(access: Access, counts: tuple[int, ...], line: int, page: int) 
 
 @lru_cache(maxsize=1 << 16)
 def _footprint(access: Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
-    """Those of neighbouring loops, and of layers of a network, have many accesses in common."""
+    """Cached, because adjacent loops and layers of a network have many accesses in common."""
     return lines_of([values(e, counts) for e in access.index], access, line, page)
 
 
 def lines_of(indices: Sequence[IndexSet], access: Access, line: int, page: int) -> Footprint:
-    """The lines of the elements of an array with some indices along each axis.
+    """The lines of the elements of an array at some indices along each axis.
 
-    Runs of elements whose lines leave none out between them are one run.
+    Elements whose lines are adjacent are one run.
     """
     box = [index.within(extent) for index, extent in zip(indices, access.shape, strict=True)]
     if access.local:
@@ -157,7 +159,7 @@ def lines_of(indices: Sequence[IndexSet], access: Access, line: int, page: int) 
 
 
 def values(expr: AffineExpr, counts: tuple[int, ...]) -> IndexSet:
-    """The values of an index, as its dimensions take so many each."""
+    """The values of an index whose dimensions take `counts` values."""
     if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
         return IndexSet.interval(counts[expr.position])
     if type(expr) is AffineConstantExpr:
@@ -178,7 +180,7 @@ def values(expr: AffineExpr, counts: tuple[int, ...]) -> IndexSet:
 
 
 def part_conflicting(cache: Level, footprint: Footprint) -> float:
-    """The part of rows so far apart that the sets do not hold in which they meet."""
+    """The fraction of the rows that do not fit in the sets that they map to."""
     if footprint.runs == 1 or footprint.distance < cache.line:
         return 0.0
     return min(1.0, max(0.0, footprint.runs / cache.lines_of(footprint.rows) - 1.0))

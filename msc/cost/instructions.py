@@ -1,17 +1,16 @@
-"""What the instructions of one statement cost, by how it is cut into register tiles.
+"""The cycles of the instructions of one statement, by its register tile.
 
-A tile is some rows by some vectors. In a step of a reduction it does one multiply-add for each of its sums, loads what
-moves along the vectors once per vector, and what moves along the rows once per row. A step takes the largest of the
-arithmetic, the loads (two of each a cycle) and what streams from L2 when a panel of vectors outgrows L1, and somewhat
-more for what does not overlap. Rows that lie so far apart that they share sets of L1 come from L2 in each step.
-All steps together take at least a chain of dependent additions, but for short ones, of which a core works on several
-tiles at a time.
+A tile is a number of rows by a number of vectors. A step of a reduction issues one multiply-add for each sum of the
+tile. It loads an operand that varies along the vectors once per vector, and one that varies along the rows once per
+row. Arithmetic and loads are each divided by the number of their ports. A step takes the larger of the two, and a share
+of the loads. All steps together take at least the latency of their chain of dependent additions. In short reductions, a
+core works on the chains of several tiles at a time.
 
-C compilers spell short innermost loops out. Then what one row reads in one step, and the next row in the next step, is
-read once and kept: that saves loads, and takes registers; values that find none are stored and read again.
+C compilers unroll short innermost loops. A value that one row reads in one step, and the next row in the next step, is
+then read once and kept. This saves loads and takes registers; values without a register are stored and read again.
 
-What is left at the end of a loop is a smaller tile. Constants that are not a machine's were fitted to measured times
-of products and convolutions, each with several tiles, by a program that was not kept.
+The tail of a loop is a smaller tile. Constants that are not a machine's were fitted to measured times of products and
+convolutions, each with several tiles.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class StatementCost:
     def cycles(
         self, tile: StatementTile, stored: AbstractSet[int] = frozenset(), loaded: AbstractSet[int] = frozenset()
     ) -> float:
-        """Of all tiles, those at the end included.
+        """The cycles of all tiles, including the tails.
 
         `stored` are internal arrays that registers do not hold; `loaded` are accesses whose values are in registers.
         """
@@ -71,9 +70,9 @@ class StatementCost:
         return around * total
 
     def _compiled(self, tile: StatementTile) -> StatementTile:
-        """The tile with the vectors that C compilers make of an innermost plain loop over neighbours.
+        """The tile with the vectors that C compilers make of an innermost plain loop over contiguous elements.
 
-        They do so if a schedule has no vectors, or only moves elements whose lanes lie apart. Vectors with arithmetic
+        They do so if a schedule has no vectors, or only moves vectors whose lanes are apart. Vectors with arithmetic
         stay as they are written.
         """
         moves = not self._instructions_of_arithmetic
@@ -101,7 +100,7 @@ class StatementCost:
         )
 
     def _issued(self, extent: int) -> float:
-        """Vectors for so many elements, of which the last one is as wide as units that it needs."""
+        """Vectors for `extent` elements; the last one counts the units that it needs."""
         part = self.target.part
         return pieces(extent, max(1, int(self.lanes * part))) * part
 
@@ -119,7 +118,7 @@ class StatementCost:
 
     @cached_property
     def _operations(self) -> tuple[float, float]:
-        """Products of one vector, and what other units do beside them."""
+        """Products of one vector, and its other instructions."""
         combined = self.statement.combine is not None
         products, others = operations(self.statement.body, self.target)
         return products, others + (combined and not (self.target.fma and is_product(self.statement.body)))
@@ -132,7 +131,7 @@ class StatementCost:
         return max(each, (products + others) / (ports.arithmetic + ports.beside))
 
     def _units(self, vectors: float, shuffled: float) -> float:
-        """Cycles of the arithmetic of so many vectors and of shuffles, which take some of the same units."""
+        """Cycles of the arithmetic of some vectors and of shuffles, which take some of the same units."""
         ports = self.target.ports
         both = vectors * sum(self._operations) + shuffled
         together = both / (ports.arithmetic + ports.beside) if shuffled else 0.0
@@ -140,12 +139,12 @@ class StatementCost:
 
     @cached_property
     def _instructions_of_arithmetic(self) -> float:
-        """Instructions of one vector."""
+        """Arithmetic instructions of one vector."""
         return self._arithmetic * self.target.ports.arithmetic
 
     @cached_property
     def _latency(self) -> float:
-        """The latency of the operation that sums: a product is added with its multiplication."""
+        """The latency of the operation that sums: a multiply-add or an addition."""
         latency = self.target.latency
         fused = self.target.fma and is_product(self.statement.body)
         return latency.multiply_add if fused else latency.add
@@ -159,11 +158,11 @@ class StatementCost:
         return [block_size(self.statement, d) for d in range(len(self.statement.extents))]
 
     def _sums(self, tile: StatementTile) -> bool:
-        """Whether the innermost loop sums into the same registers again and again."""
+        """Whether the innermost loop accumulates into the same registers."""
         return bool(self._reduced) and (tile.vector is None or not tile.inner or tile.inner[-1] in self._reduced)
 
     def _is_vector(self, tile: StatementTile) -> bool:
-        """Whether it runs as vectors: where a layout has blocks, they are whole ones."""
+        """Whether it runs as vectors: if a layout has blocks, the tile is one block wide."""
         return (
             tile.vector is not None and self._vectorisable[tile.vector] and self._blocks[tile.vector] in (0, tile.width)
         )
@@ -181,7 +180,7 @@ class StatementCost:
         return TileRead(self._arrays[access], tuple(map(bool, apart)), again, along, *loads, self._split(access, tile))
 
     def _split(self, access: int, tile: StatementTile) -> float:
-        """What vectors that lie in two lines take more, as a part of the loads or stores."""
+        """Additional loads or stores for vectors that cross lines, as a fraction of all."""
         if tile.vector is None or not self._is_vector(tile):
             return 0.0
         key = access, tile.vector
@@ -192,16 +191,16 @@ class StatementCost:
 
     @cached_property
     def _splits(self) -> dict[tuple[int, int], float]:
-        """By access and dimension of the vectors what is known so far."""
+        """Results of `_split` by access and dimension of the vectors."""
         return {}
 
     def _along(self, access: int, tile: StatementTile) -> bool:
         return tile.vector is not None and bool(self._strides[tile.vector][access])
 
     def _moves(self, access: int, tile: StatementTile) -> Moves:
-        """What loads or stores one vector, or one element without vectors.
+        """Instructions that load or store one vector, or one element without vectors.
 
-        Only tiles one vector wide load rows whole and transpose them, and store what alternates side by side.
+        Only tiles one vector wide load whole rows and transpose them, and interleave vectors to store them.
         """
         if tile.vector is None or not self._is_vector(tile):
             return Moves(self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0)
@@ -215,13 +214,13 @@ class StatementCost:
         return each if regrouped is None else min(each, regrouped, key=lambda way: way.all)
 
     def _across(self, access: int, tile: StatementTile) -> float:
-        """To load or store one vector along the rows."""
+        """Instructions to load or store one vector along the rows."""
         if tile.across is None:
             return 1.0
         return max(1.0, vector_moves(self._strides[tile.across][access], self.lanes, is_store=not access).memory)
 
     def _once(self, shape: TileShape, tile: StatementTile, accesses: list[TileRead], local: frozenset[int]) -> float:
-        """A tile of a statement that sums nothing."""
+        """The cycles of a tile of a statement without sums."""
         held = {a for a in self._arrays if self.model.arrays[a].kind == "internal" and a not in local}
         reads = [access for access in accesses if access.array not in held]
         read = sum(shape.rows * shape.of_a_row(access) + shape.of_tails(access) for access in reads)
@@ -247,7 +246,7 @@ class StatementCost:
         return (shape.rows * of_a_row + shape.more) / tile.beside / (trips if trips <= unrolled else 1)
 
     def _summed(self, shape: TileShape, tile: StatementTile, accesses: list[TileRead], count: int) -> float:
-        """A tile of a reduction of `count` steps."""
+        """The cycles of a tile of a reduction of `count` steps."""
         trips = tile.trips(self.statement.extents)
         latency, code = self.target.latency, self.target.code
         unrolled = trips <= code.unrolled and trips * self._statements(shape, accesses) <= code.unrolled_sums
@@ -261,21 +260,21 @@ class StatementCost:
         return max(count * step, chain) + code.tile + lanes
 
     def _statements(self, shape: TileShape, accesses: list[TileRead]) -> float:
-        """What C compilers count of a step before they unroll it: its sums, and what moves lanes one by one."""
+        """The size of a step for C compilers that unroll it: its sums, and moves of single lanes."""
         apart = (
             access.times(shape.counts) * shape.vectors * (access.loads.all - 1) for access in accesses if access.along
         )
         return shape.registers + sum(max(0.0, more) for more in apart)
 
     def _between_blocks(self, shape: TileShape, tile: StatementTile) -> float:
-        """Each block loads the sums of a tile and stores them, where there are several."""
+        """The cycles to load and store the sums of a tile in each of several blocks."""
         if tile.blocks == 1:
             return 0.0
         copied = shape.registers / self.target.ports.load + shape.registers / self.target.ports.store
         return tile.blocks * copied + (tile.blocks - 1) * self.target.code.tile
 
     def _tail_inside(self, shape: TileShape, tile: StatementTile, accesses: list[TileRead], count: int) -> float:
-        """Columns of the tail that are summed along an inner loop, each with each row."""
+        """The cycles of the tail's columns that are summed along an inner loop, in all rows."""
         if not shape.tail or tile.across not in tile.inner:
             return 0.0
         sums = shape.rows * shape.tail
@@ -287,7 +286,7 @@ class StatementCost:
         return count / self.lanes * step + code.tile + sums * latency.reduce_lanes
 
     def _links(self, shape: TileShape, tile: StatementTile) -> float:
-        """Additions of a step that wait for one another."""
+        """Dependent additions of a step."""
         if tile.vector not in self._reduced:
             return 1.0
         chains = self.target.chains
@@ -296,7 +295,7 @@ class StatementCost:
     def _step(
         self, shape: TileShape, tile: StatementTile, accesses: list[TileRead], unrolled: int
     ) -> tuple[float, float]:
-        """Cycles of a step and its loads, where so many are unrolled."""
+        """Cycles of a step and its loads, if `unrolled` steps are unrolled."""
         read = held = shuffled = 0.0
         for access in accesses:
             size = shape.of_a_row(access)
@@ -312,7 +311,7 @@ class StatementCost:
         return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
 
     def _requests(self, access: TileRead, shape: TileShape, tile: StatementTile) -> int:
-        """The prefetches in a step of an array: as many as lines hold what it reads of it."""
+        """The prefetches of an array in a step: one for each line that the step reads."""
         asked = tile.requested.count(self._names[access.array])
         elements = access.times(shape.counts) * (shape.width if access.along else 1)
         return asked * ceil(elements * BYTES[self.model.arrays[access.array].dtype] / self.target.line) if asked else 0
@@ -322,9 +321,9 @@ class StatementCost:
         return array_names(self.model.arrays)
 
     def _spilled(self, shape: TileShape, tile: StatementTile, accesses: list[TileRead], held: float) -> float:
-        """Cycles for what finds no register, where so much is held for later steps.
+        """Cycles for values without a register, if `held` vectors are kept for later steps.
 
-        A sum along the lanes needs as many registers as it has chains, however many vectors it reads.
+        A sum along the lanes needs one register for each chain, however many vectors it reads.
         """
         if tile.vector in self._reduced:
             sums, operands = shape.rows * min(shape.vectors, self.target.chains), 1

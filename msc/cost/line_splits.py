@@ -1,4 +1,4 @@
-"""Vectors that lie in two lines of a cache: how many of those that an access loads or stores."""
+"""The share of an access's vectors that cross the border between two cache lines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from msc.targets.machine import Machine
 def share_split(
     model: KernelModel, statement: KernelStatement, access: int, vector: int, lanes: int, machine: Machine
 ) -> float:
-    """The part of an access's loads of neighbours along `vector` that cross the end of a line.
+    """The fraction of an access's contiguous vectors along `vector` that cross the end of a line.
 
-    Arrays begin at a line; local ones are laid out for the vectors.
+    Arrays begin at a line; vectors of local arrays cross none.
     """
     number, index = statement.accesses()[access]
     array, every = model.arrays[number], range(len(statement.extents))
@@ -36,7 +36,7 @@ def share_split(
 
 
 def _moved(places: list[float], step: int, extent: int) -> list[float]:
-    """How often an access begins at each place of a line, as a loop moves it."""
+    """How often an access begins at each place of a line, after a loop moves it."""
     line = len(places)
     if not step or extent == 1:
         return places

@@ -16,7 +16,7 @@ from msc.targets.machine import Machine
 
 
 def unit_cycles(tree: Tree, around: Sequence[Loop], machine: Machine) -> float | None:
-    """The cycles of a statement, by the loops around it, that a unit of the machine performs; None without a unit."""
+    """The cycles of a statement that a matrix unit performs, by the loops around it; None without a unit."""
     if not machine.matrix:
         return None
     at = next((k for k, loop in enumerate(around) if loop.mark == "intrinsic"), None)
@@ -25,7 +25,7 @@ def unit_cycles(tree: Tree, around: Sequence[Loop], machine: Machine) -> float |
 
 
 def _iterations(tree: Tree, loops: Sequence[Loop]) -> int:
-    """How often the innermost of some loops in each other runs."""
+    """The iterations of the innermost of some nested loops."""
     left, count = {axis.name: axis.extent for axis in tree.axes}, 1
     for loop in loops:
         count *= ceil(left[loop.axis] / (loop.tile or 1))
@@ -34,7 +34,7 @@ def _iterations(tree: Tree, loops: Sequence[Loop]) -> int:
 
 
 def copies(model: KernelModel, tree: Tree, machine: Machine) -> dict[str, float]:
-    """By scratchpad the cycles of the copies of inputs into it."""
+    """The cycles of the copies of inputs into each scratchpad."""
     pads = {pad.name: pad for pad in machine.scratchpads}
     found: dict[str, float] = {}
     if not pads:

@@ -1,4 +1,4 @@
-"""How many vector instructions the arithmetic of a statement is."""
+"""The number of vector instructions of a statement's arithmetic."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FAMILIES: Mapping[str, tuple[str, ...]] = {
     "power": ("pow", "atan2"),
 }
 _FAMILY = {operator: family for family, operators in _FAMILIES.items() for operator in operators}
-"""The figure of a machine that says how many vector instructions an operator is."""
+"""The figure of a machine with the number of vector instructions of each operator."""
 
 
 def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
-    """Vector instructions of one vector: products, and additions and what else is no product."""
+    """Vector instructions of one vector: products, and all others."""
     match scalar:
         case Apply():
             below = [operations(arg, target) for arg in scalar.args]
@@ -35,7 +35,7 @@ def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
 
 
 def _own(scalar: Apply, target: Machine) -> tuple[float, float]:
-    """Instructions of the operator itself; a product and the sum that it is added to are one instruction."""
+    """Instructions of the operator itself; a multiply-add is one instruction."""
     costs = target.operators
     if scalar.op == "softplus":
         return 2 * costs.exponential, 0.0
@@ -48,5 +48,5 @@ def _own(scalar: Apply, target: Machine) -> tuple[float, float]:
 
 
 def is_product(scalar: Scalar) -> bool:
-    """Whether it multiplies."""
+    """Whether it is a product."""
     return isinstance(scalar, Apply) and scalar.op == "mul"

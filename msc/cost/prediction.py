@@ -1,9 +1,8 @@
-"""How many cycles a kernel will take with a schedule: one model of cost for decisions and reports.
+"""The predicted cycles of a kernel with a schedule: one cost model for decisions and reports.
 
-By it loops of a reduction are ordered, vectors along two loops compared, and loops shared among threads. `msc tune`
-tries first what it predicts to be fastest, and `msc explain` shows it beside measured times. Register tiles have a
-model of their own (`tiling`). What a kernel reads and writes has to come from where all of it fits. Nothing is
-measured.
+It orders the loops of a reduction, compares vectors along two loops, and decides which loops threads share. `msc tune`
+first tries the schedules that it predicts to be fastest, and `msc explain` shows it beside measured times. Register
+tiles have a model of their own (`tiling`). Nothing is measured.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ from msc.targets.machine import CodeCosts, Level, Machine
 
 @dataclass(frozen=True)
 class Prediction:
-    """Cycles of one call by resource: instructions, what scratchpads take, and what each level behind L1 gives.
+    """Cycles of one call by resource: instructions, copies to scratchpads, and data from each level behind L1.
 
-    `levels` are by name, memory last. In the cycles of `stalls` instructions wait for lines that nothing fetches ahead,
-    in those of `stores` each store for the one before it. `members` are the same of each member of a kernel that has
-    several.
+    `levels` have names, memory last. In `stalls` instructions wait for lines that nothing fetches ahead, in `stores`
+    each store waits for the one before it. `members` are the predictions of the members of a kernel with several.
     """
 
     instruction_cycles: float
@@ -56,8 +54,8 @@ class Prediction:
     def cycles(self) -> float:
         """Resources work at the same time: the busiest counts whole, the others in part.
 
-        Of memory's time it is a larger part, as a load from there takes longer than a core looks ahead. Members run one
-        after the other, each for as long as a block takes: what one leaves idle the next one does not use.
+        Of memory a larger part counts, because a load from it takes longer than a core looks ahead. Members run one
+        after the other, so that their cycles add up.
         """
         if self.members:
             return sum(member.cycles for member in self.members)
@@ -69,32 +67,32 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What a kernel's cost on a machine is made of, each found once for all schedules that have it in common."""
+    """The parts of a kernel's cost on a machine, which its schedules have in common."""
 
     machine: Machine
     traffic: Traffic
     statements: tuple[StatementCost, ...]
     loaded: dict[tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]], Mapping[int, frozenset[int]]]
-    """By the axes of a schedule, and which statements are in the same loops."""
+    """By the axes of a schedule, and the statements in the same loops."""
 
 
 @remembered
 def _known_parts(model: KernelModel) -> list[_Parts]:
-    """The parts of a kernel's cost, for each machine so far."""
+    """A cache: the parts of a kernel's cost for each machine."""
     del model
     return []
 
 
 @remembered
 def _known_predictions(tree: Tree) -> dict[tuple[_Parts, int], Prediction]:
-    """What is predicted for a schedule, by the parts of its cost and the number of threads."""
+    """A cache: the predictions of a schedule, by the parts of its cost and the number of threads."""
     del tree
     return {}
 
 
 @remembered
 def _known_instructions(tree: Tree) -> dict[tuple[_Parts, int], float]:
-    """The cycles of the instructions of a schedule, by the parts of its cost and the number of threads."""
+    """A cache: the cycles of a schedule's instructions, by the parts of its cost and the number of threads."""
     del tree
     return {}
 
@@ -131,10 +129,10 @@ def _cost_of(alike: _Alike, lanes: int, target: Machine) -> StatementCost:
 
 
 class KernelCost:
-    """What a call of one kernel costs on a machine, for any schedule.
+    """The cost of a call of one kernel on a machine, for any schedule.
 
-    `fresh` are the arrays of which a loop around gives it another part in each iteration. Of an array that is `far`
-    so many bytes of other arrays pass between two calls.
+    `fresh` are the arrays of which a loop around the kernel passes another part in each iteration. `far` has, for an
+    array, the bytes of other arrays that are accessed between two calls.
     """
 
     def __init__(
@@ -149,14 +147,14 @@ class KernelCost:
         self.statements = self._parts.statements
 
     def moved(self, tree: Tree, free: Collection[int] = (), among: Collection[int] | None = None) -> tuple[Moved, ...]:
-        """What comes from the level behind each cache in one call, on one core, for the statements `among` all.
+        """The data from the level behind each cache in one call on one core, for the statements `among` all.
 
-        That of the arrays `free` is not counted.
+        Arrays that are `free` do not count.
         """
         return self._parts.traffic.of(nests_of(self.model, tree), far=self._far, free=free, among=among)
 
     def instructions(self, tree: Tree, threads: int, among: Collection[int] | None = None) -> float:
-        """Cycles of the instructions of the busiest thread, where memory is never waited for; of statements `among`."""
+        """Cycles of the busiest thread's instructions, without waiting for memory; of statements `among`."""
         if among is not None:
             return self._instructions(tree, threads, among)
         known, key = _known_instructions(tree), (self._parts, threads)
@@ -182,7 +180,7 @@ class KernelCost:
     ) -> Prediction:
         """The cycles of one call; `threads` of 0 are all cores.
 
-        `moved` and `instructions` are what the methods of these names say, if that is known.
+        `moved` and `instructions` are the results of the methods of these names, if known.
         """
         if moved is not None or instructions is not None or self._far:
             return self._predicted(tree, threads, moved, instructions)
@@ -209,7 +207,7 @@ class KernelCost:
     def _prediction(
         self, instructions: float, share: float, moved: Sequence[Moved], pads: tuple[tuple[str, float], ...] = ()
     ) -> Prediction:
-        """The prediction of what has so many cycles of instructions, takes `pads`, and moves so much on one core."""
+        """The prediction from the cycles of instructions and scratchpads, and the data moved on one core."""
         given = list(zip(self.target.levels[1:], moved, strict=True))
         levels = (*pads, *((level.name, self._given(level, found) * share) for level, found in given))
         stalls = sum(self._stalls(level, found) for level, found in given) * share
@@ -221,8 +219,8 @@ class KernelCost:
     ) -> tuple[int, float] | None:
         """The first of the trees that take the fewest cycles on one thread, fewer than `most`, and those cycles.
 
-        `margins` are factors by which the cycles of each count. Traffic takes longest to predict, and is for trees
-        alone whose instructions leave room for it.
+        `margins` are factors for the cycles of each tree. Traffic takes longest to predict: trees whose instructions
+        alone take too many cycles are skipped.
         """
         best: tuple[float, int, float] | None = None
         instructions = [self.instructions(tree, 1) for tree in trees]
@@ -237,14 +235,14 @@ class KernelCost:
         return None if best is None else best[1:]
 
     def _given(self, level: Level, found: Moved) -> float:
-        """Cycles that a level needs for what comes from it: at its rate, or as far as a core waits for many lines."""
+        """Cycles that a level takes for its data: its rate limits them, or the misses that a core waits for."""
         waited = found.jumping * level.latency / self.target.ports.misses
         return max(found.bytes / level.bytes_per_cycle, waited)
 
     def _stalls(self, level: Level, found: Moved) -> float:
-        """Cycles that instructions wait for lines that nothing fetches ahead; a core hides as much as L2 takes.
+        """Cycles that instructions wait for lines that nothing fetches ahead; a core hides the latency of L2.
 
-        A part of what rows that meet in few sets lose is waited for wherever it comes from.
+        They wait for a part of the lines lost to few sets, whichever level these come from.
         """
         hidden = self.target.levels[1].latency
         far = found.jumping * max(0.0, level.latency - hidden)
@@ -253,7 +251,7 @@ class KernelCost:
     def _statement(
         self, tree: Tree, each: StatementLoops, plain: bool, beside: int, stored: frozenset[int], loaded: frozenset[int]
     ) -> float:
-        """A statement is `plain` if none beside it is reduced. It pays for its loops that run an element at a time."""
+        """The cycles of a statement. A `plain` one, beside no reduction, pays for loops over single elements."""
         on_unit = unit_cycles(tree, each.around, self.target)
         if on_unit is not None:
             return on_unit
@@ -261,11 +259,11 @@ class KernelCost:
         return self.statements[each.statement].cycles(tile, stored, loaded)
 
     def _summed(self, together: Sequence[tuple[int, ...]]) -> set[int]:
-        """The statements beside which one is reduced."""
+        """The statements in the same loops as a reduction."""
         return {n for numbers in together if any(self.model.statements[k].reduced for k in numbers) for n in numbers}
 
     def _loaded(self, tree: Tree, together: tuple[tuple[int, ...], ...]) -> Mapping[int, frozenset[int]]:
-        """The reads of each statement whose values it, or another one of the same loops, has read before."""
+        """The reads of each statement that repeat an earlier read in the same loops."""
         known, key = self._parts.loaded, (tree.axes, together)
         if key not in known:
             known[key] = dict(found for numbers in together for found in self._read_again(tree, numbers))
@@ -290,12 +288,12 @@ class KernelCost:
             yield read.operand, tuple(e.replace_dims_and_symbols(axes, []) for e in read.index.results), read.indirect
 
     def _stored(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> frozenset[int]:
-        """Internal arrays that pass from one node to another and that registers do not hold."""
+        """Internal arrays that one node passes to another and that registers do not hold."""
         internal = (k for k, array in enumerate(self.model.arrays) if array.kind == "internal")
         return frozenset(k for k in internal if self._registers(k, tree, loops) > self.target.vector_registers)
 
     def _registers(self, array: int, tree: Tree, loops: Mapping[int, StatementLoops]) -> int:
-        """Vectors of an array that wait for another node."""
+        """Vectors of an array that are live between two nodes."""
         touching = [each for n, each in loops.items() if array in self._touched[n]]
         if len({id(each.around) for each in touching}) <= 1:
             return 0
@@ -321,7 +319,7 @@ class KernelCost:
 
 
 def _together(loops: Mapping[int, StatementLoops]) -> tuple[tuple[int, ...], ...]:
-    """The statements right inside the same loops, by their numbers."""
+    """The statements directly inside the same loops, by their numbers."""
     found: dict[int, list[int]] = {}
     for number, each in loops.items():
         found.setdefault(id(each.around), []).append(number)
@@ -351,7 +349,7 @@ class _Shared:
 
 
 def busiest(iterations: int, each: int, threads: int) -> int:
-    """Iterations of the thread that runs most of them: each takes `each` on end, and one of them the tail at last."""
+    """Iterations of the busiest thread: threads take `each` consecutive ones at a time, and one takes the tail."""
     return ceil(iterations // each / threads) * each + iterations % each
 
 

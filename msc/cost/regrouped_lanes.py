@@ -1,6 +1,6 @@
-"""What vectors take whose lanes lie apart in memory, but side by side with those of other vectors of a tile.
+"""Instructions for vectors whose lanes are apart in memory, but adjacent to lanes of other vectors of a tile.
 
-Of `count` vectors each has lanes `stride` elements apart, and each begins `step` elements behind the one before.
+Each of `count` vectors has lanes `stride` elements apart, and begins `step` elements after the one before.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from math import log2
 from msc.cost.access import Moves
 
 TRANSPOSED = 4
-"""Columns that generated code transposes at a time, at least: a form of the code that is the same on every machine."""
+"""The fewest columns that generated code transposes at a time, on every machine."""
 INTERLEAVED = (2, 4)
-"""How many vectors generated code stores in turn: a form of the code that is the same on every machine."""
+"""The numbers of vectors that generated code interleaves, on every machine."""
 
 
 def transposed(step: int, count: int, lanes: int) -> Moves | None:
-    """To load one of `count` vectors side by side whose lanes lie apart: rows are loaded whole and transposed.
+    """Instructions to load one of `count` adjacent vectors: whole rows are loaded and transposed.
 
-    None where generated code does not do so.
+    None if generated code does not do so.
     """
     if not 0 < step <= 2 or count < TRANSPOSED:
         return None
@@ -27,8 +27,8 @@ def transposed(step: int, count: int, lanes: int) -> Moves | None:
 
 
 def interleaved(stride: int, step: int, count: int) -> Moves | None:
-    """To store one of `count` vectors whose lanes alternate in memory: shuffles of two vectors join them, each two.
+    """Instructions to store one of `count` vectors whose lanes alternate in memory: shuffles join pairs of vectors.
 
-    None where generated code does not do so.
+    None if generated code does not do so.
     """
     return Moves(1.0, 2 * log2(count)) if step == 1 and stride == count and count in INTERLEAVED else None

@@ -1,4 +1,4 @@
-"""How a schedule tree cuts each statement: which of its dimensions are rows of a register tile, vectors, steps."""
+"""How a schedule tree cuts each statement: the dimensions that are rows of a register tile, vectors, steps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
 class StatementLoops:
     """The loops around a statement: `around` are all, outermost first, `own` those that no other node shares.
 
-    Statements right inside the same loops have one `around`.
+    Statements directly inside the same loops have one `around`.
     """
 
     statement: int
     around: tuple[Loop, ...]
     own: tuple[Loop, ...]
     cut: Cut | None
-    """The cut that they are the head of."""
+    """The cut whose head contains them."""
     requested: tuple[str, ...] = ()
-    """The arrays that each step prefetches: an iteration of the innermost loop that is no part of a tile."""
+    """The arrays that each step prefetches: each iteration of the innermost loop outside of a tile."""
 
 
 def statement_loops(tree: Tree) -> dict[int, StatementLoops]:
-    """By its number each statement, where it is cut as it runs in the head."""
+    """The loops of each statement, by its number; in a cut, those of the head."""
     found: dict[int, StatementLoops] = {}
     for each in _visit(tree.body, (), (), None):
         found.setdefault(each.statement, each)
@@ -55,8 +55,8 @@ def _visit(
 def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool, beside: int = 1) -> StatementTile:
     """The register tile of a statement that reduces some of its dimensions, with the order of its steps.
 
-    Where it is `plain`, no sums stay in registers, and its loops that run an element at a time are told, too. There are
-    `beside` statements in its innermost loop.
+    If it is `plain`, no sums stay in registers, and the tile also has the loops over single elements. `beside` is the
+    number of statements in its innermost loop.
     """
     number, tiled = loops.statement, {loop.axis for loop in loops.around if loop.tile is not None}
     sizes = {loop.axis: loop.tile for loop in loops.around if loop.tile is not None}
@@ -89,7 +89,7 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
 
 
 def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:
-    """By axis how many iterations one run of the innermost block around some statements has, where not all."""
+    """The iterations of axes in one run of the innermost block around some statements; other axes run whole."""
     common = list[Loop]()
     for loops in zip(*(each.around for each in all_loops), strict=False):
         if any(loop is not loops[0] for loop in loops):
@@ -99,7 +99,7 @@ def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, i
 
 
 def _tail(tree: Tree, loops: StatementLoops, number: int) -> tuple[int, int | None]:
-    """How many of the last lanes run as vectors along another dimension, and which."""
+    """The number of tail columns that run as vectors along another dimension, and that dimension."""
     if loops.cut is None:
         return 0, None
     tail = next(each for each in _visit(loops.cut.tail, (), (), None) if each.statement == number)

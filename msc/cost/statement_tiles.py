@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StatementTile:
-    """How a statement is cut: dimensions with how many of each, the rows, by `width` of dimension `vector`.
+    """How a statement is cut: `rows` are dimensions with their counts, by `width` of dimension `vector`.
 
     `inner` are the dimensions of its loops below those that it shares with other statements, innermost last.
     """
@@ -31,10 +31,10 @@ class StatementTile:
 
     @property
     def cut(self) -> tuple[tuple[int, int], ...]:
-        """All dimensions that it cuts, with how much of each."""
+        """All dimensions that it cuts, with their sizes."""
         return self.rows if self.vector is None else (*self.rows, (self.vector, self.width))
 
     def trips(self, extents: Sequence[int]) -> int:
-        """The iterations of the innermost of its loops."""
+        """The iterations of its innermost loop."""
         below = [d for d in self.inner if d != self.vector]
         return extents[below[-1]] if below else 1

@@ -1,11 +1,10 @@
-"""Bytes that a loop nest moves between levels of memory: what fits where, from footprints.
+"""The bytes that a loop nest moves between levels of memory, from footprints.
 
-The footprint of an access under a loop is what all iterations touch, in whole lines. What one iteration of a loop
-touches with all its accesses, its working set, decides: where a level holds it, the next iteration finds there what the
-two have in common, and the loop moves its footprint alone; where it does not, each iteration moves its own anew. Rows
-that lie so far apart that they meet in few sets of a level stay there only as far as its ways go. What several accesses
-of one iteration to one array have in common moves once. A call of a kernel finds what the call before left, as an
-iteration does.
+The footprint of an access under a loop is the set of lines that all iterations touch. The working set of an iteration
+is what all its accesses touch. If a level holds the working set, the next iteration finds there the lines that the two
+share, and the loop moves its footprint once. Otherwise each iteration moves its own footprint. If rows map to few sets
+of a level, only as many of them stay as it has ways. Lines that several accesses of one iteration to one array share
+move once. A call of a kernel finds the lines of the call before, as an iteration does.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from msc.targets.machine import Level, Machine
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """A loop around `body`: `dims` are the dimension of each statement that it runs over, in so many trips.
+    """A loop around `body` with some `trips`: `dims` has the dimension of each statement that it runs over.
 
-    One that is `unrolled` has several streams side by side, which processors follow. The steps of a reduction may be
+    An `unrolled` loop has several parallel streams, which processors follow. The steps of a reduction may be
     `in_block`, inside a loop `of_blocks`.
     """
 
@@ -51,9 +50,9 @@ Nest: TypeAlias = CountedLoop | Execution
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes and lines that one level gives.
+    """Bytes and lines that come from one level.
 
-    Nothing fetches ahead lines that are `jumping`, as pages change. Where rows meet in few sets, lines are `lost`
+    `jumping` lines are each on another page, so nothing fetches them ahead. If rows map to few sets, lines are `lost`
     before they are read, or `lost_stores` before they are written.
     """
 
@@ -67,7 +66,7 @@ class Moved:
         return Moved(self.bytes + other.bytes, self.jumping + other.jumping, lost, stores)
 
     def times(self, count: float) -> Moved:
-        """So often."""
+        """The same, `count` times."""
         if count == 1:
             return self
         return Moved(self.bytes * count, self.jumping * count, self.lost * count, self.lost_stores * count)
@@ -75,14 +74,14 @@ class Moved:
 
 @dataclass(frozen=True)
 class _Moves:
-    """What one execution of a nest touches, by array, and what it moves into each cache, by access."""
+    """The bytes that one execution of a nest touches, by array, and its traffic into each cache, by access."""
 
     working_set: Mapping[int, int]
     counts: Mapping[int, tuple[int, ...]]
     """How many values each dimension of each statement takes."""
     moved: Mapping[tuple[int, int], tuple[Moved, ...]]
     jumping: frozenset[tuple[int, int]] = frozenset()
-    """Accesses that go on in another page with each step, which nothing fetches ahead."""
+    """Accesses that move to another page in each step, which nothing fetches ahead."""
 
     @property
     def bytes(self) -> int:
@@ -90,7 +89,7 @@ class _Moves:
 
 
 class Traffic:
-    """The traffic of a kernel on a machine, for any nest. What nests have in common is found once."""
+    """The traffic of a kernel on a machine, for any nest. Common parts of nests are computed once."""
 
     def __init__(self, model: KernelModel, machine: Machine) -> None:
         self._model, self._machine = model, machine
@@ -108,10 +107,10 @@ class Traffic:
         free: Collection[int] = (),
         among: Collection[int] | None = None,
     ) -> tuple[Moved, ...]:
-        """What comes from the level behind each cache, in one call; all of it where no call went before.
+        """The data from the level behind each cache in one of several calls; without `calls`, in the first.
 
-        Between two calls so many bytes of other arrays pass for each of the arrays `far`. What is moved of the arrays
-        `free` is not counted, and of other statements than those `among` all.
+        `far` has, for an array, the bytes of other arrays that are accessed between two calls. Arrays that are `free`
+        do not count, nor do statements that are not `among` those given.
         """
         together = _together([self._moves[self._number(nest)] for nest in nests])
         arrays = {key: self._accesses[key[0]][key[1]].array for key in together.moved}
@@ -127,7 +126,7 @@ class Traffic:
         return tuple(found)
 
     def _number(self, nest: Nest) -> int:
-        """The same number for equal nests: what they move is cached under it."""
+        """A number that equal nests share: their traffic is cached under it."""
         if isinstance(nest, Execution):
             parts, key = list[int](), (nest.statement, None)
         else:
@@ -143,7 +142,7 @@ class Traffic:
     def _touching(self) -> dict[int, set[int]]:
         """The statements that touch each array.
 
-        Where a loop has all of them, its iterations write to the same place, as large as one of them needs.
+        If a loop has all of them, its iterations write to one buffer, as large as an iteration needs.
         """
         found: dict[int, set[int]] = {}
         for number, accesses in enumerate(self._accesses):
@@ -214,17 +213,17 @@ class Traffic:
         return access.local and self._touching[access.array] <= statements
 
     def _after(self, loop: CountedLoop, number: int, below: tuple[int, ...]) -> tuple[int, ...]:
-        """How many values each dimension of a statement takes in a loop, of those in one iteration."""
+        """How many values each dimension of a statement takes in a loop; `below` are those in one iteration."""
         dim, extents = loop.dims.get(number), self._model.statements[number].extents
         return tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
 
     def _again(
         self, cache: Level, access: Access, rows: Footprint, once: Moved, each: Moved, missing: float, lines: float
     ) -> Moved:
-        """What a loop moves into a cache, where its iterations find a part of what they share no more.
+        """The traffic of a loop into a cache that evicts a part of the lines that its iterations share.
 
-        Of rows in few sets, which else stay, `lines` are lost that are fetched ahead for the next iteration. Longer
-        runs are fetched ahead as they are read.
+        Of rows in few sets that would else stay, `lines` fetched ahead for the next iteration are lost. Longer runs
+        are fetched ahead while they are read.
         """
         conflicting = part_conflicting(cache, rows)
         found = _between(once, each, max(missing, conflicting))
@@ -238,9 +237,9 @@ class Traffic:
         return replace(found, lost_stores=found.lost_stores + far)
 
     def _jumping(self, loop: CountedLoop, inside: _Moves) -> set[tuple[int, int]]:
-        """The accesses that move to another page with each iteration, before they have read one.
+        """The accesses that move to another page in each iteration, before they have read a whole one.
 
-        Of a block's few pages the loops around read on in each: prefetching follows so many streams, of all arrays.
+        Loops around a block go on in each of its pages: hardware prefetches these if it can follow all streams.
         """
         jumping = {key for key in inside.moved if self._jumps(loop, key, inside)}
         if not (loop.unrolled or loop.in_block):
@@ -253,7 +252,7 @@ class Traffic:
         return set() if sum(streams.values()) <= self._machine.streams else jumping
 
     def _jumps(self, loop: CountedLoop, key: tuple[int, int], inside: _Moves) -> bool:
-        """Whether an access moves to another page with each iteration, before it has read one."""
+        """Whether an access moves to another page in each iteration, before it has read a whole one."""
         number, k = key
         access, dim = self._accesses[number][k], loop.dims.get(number)
         if access.local or dim is None:
@@ -265,10 +264,9 @@ class Traffic:
         return abs(apart) >= self._machine.page > run
 
     def _shares(self, counts: Mapping[int, tuple[int, ...]]) -> dict[tuple[int, int], float]:
-        """The part of its footprint that each access of statements moves, where others of one iteration touch the same
-        array.
+        """The part of its footprint that each access moves if others of one iteration touch the same array.
 
-        All of them together touch the box around what each of them touches, or less.
+        All of them together touch at most the box around them.
         """
         shares: dict[tuple[int, int], float] = {}
         for group in self._groups(frozenset(counts)):
@@ -277,7 +275,7 @@ class Traffic:
         return shares
 
     def _groups(self, statements: frozenset[int]) -> Sequence[Sequence[tuple[int, int]]]:
-        """The accesses of statements to one array, where there are several: not to one that nothing else touches."""
+        """Groups of several accesses to one array, except to local arrays that only these statements touch."""
         if statements not in self._grouped:
             groups: dict[tuple[int, bool], list[tuple[int, int]]] = {}
             for number in statements:
@@ -288,7 +286,7 @@ class Traffic:
         return self._grouped[statements]
 
     def _union(self, group: Sequence[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]) -> int:
-        """Bytes of the box around what several accesses to one array touch."""
+        """Bytes of the box around several accesses to one array."""
         boxes = [self._box(n, k, counts[n]) for n, k in group]
         access = self._accesses[group[0][0]][group[0][1]]
         reach = [(min(box[d][0] for box in boxes), max(sum(box[d]) for box in boxes)) for d in range(len(access.shape))]
@@ -305,7 +303,7 @@ class Traffic:
         return self._boxes[key]
 
     def _moved(self, access: Access, found: Footprint, jumps: bool) -> Moved:
-        """What is written is read before, and written back after."""
+        """The traffic of a footprint: written lines are read first and written back later."""
         factor = 2 if access.written else 1
         return Moved(factor * found.bytes, factor * found.bytes / self._machine.line if jumps else 0.0)
 
@@ -317,9 +315,9 @@ class Traffic:
 
 
 def _missing(cache: Level, working_set: int) -> float:
-    """The part of a working set that a cache has no more when it is used again: all of what is twice as large.
+    """The part of a working set that a cache evicts before its next use: all if it is twice as large.
 
-    Caches do not throw out strictly what was used least lately.
+    Caches do not strictly evict the least recently used lines.
     """
     return min(1.0, max(0.0, working_set / cache.bytes - 1.0))
 
@@ -331,7 +329,7 @@ def _between(least: Moved, most: Moved, part: float) -> Moved:
 
 
 def _together(parts: Sequence[_Moves]) -> _Moves:
-    """Nests one after the other."""
+    """The moves of nests that run one after the other."""
     if len(parts) == 1:
         return parts[0]
     touched: dict[int, int] = {}

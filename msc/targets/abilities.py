@@ -12,7 +12,7 @@ Role: TypeAlias = Literal["batch", "m", "n", "k"]
 
 @dataclass(frozen=True)
 class Scope:
-    """A memory: `bytes` is 0 where there is no limit; what is in it begins at multiples of `align` bytes."""
+    """A memory. `bytes` is 0 if there is no limit; arrays in it begin at multiples of `align` bytes."""
 
     name: str
     bytes: int = 0
@@ -23,9 +23,9 @@ class Scope:
 class Unit:
     """A unit that multiplies `[m, k]` by `[k, n]`, at most `most` of each in one instruction.
 
-    Where operands are in memories of their own, `reads` names that of A and that of B, or one for both, and `writes`
-    that of the sums. `inputs` are the element types that it multiplies, `outputs` those of its sums. Each of m, n and k
-    takes room in multiples of `step`.
+    If operands have memories of their own, `reads` names those of A and of B, or one for both, and `writes` that of the
+    sums. `inputs` are the element types that it multiplies, `outputs` those of its sums. In memory, m, n and k are
+    rounded up to multiples of `step`.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Unit:
     step: tuple[int, int, int] = (1, 1, 1)
 
     def limit(self, role: Role) -> int:
-        """How much of a role one instruction takes. Of a batch it takes one."""
+        """The largest extent of a role in one instruction; 1 for a batch."""
         return 1 if role == "batch" else self.most["mnk".index(role)]
 
     def scope_of(self, operand: int) -> str:
-        """Where operand 0 or 1 lies; empty: anywhere."""
+        """The memory of operand 0 or 1; empty: any."""
         return self.reads[min(operand, len(self.reads) - 1)] if self.reads else ""
 
 
@@ -53,10 +53,10 @@ def _plain_scopes() -> Mapping[str, Scope]:
 class Abilities:
     """The scopes and units of a machine by name.
 
-    `overlaps`: whether something fills one buffer while another is read. `parallel`: how many loops in each other run
-    in parallel. `lanes`: points of a vector loop are lanes of registers, which some statements and bounds do not allow.
-    `prefetches`: whether it has caches, into which memory is requested ahead of its use. `shares_tails`: whether the
-    tail of a parallel loop is an iteration like the others, which may be the only one; a processor's caller runs it.
+    `overlaps`: whether one buffer can be filled while another is read. `parallel`: how many nested loops may run in
+    parallel. `lanes`: whether points of a vector loop are lanes of registers, which some statements and bounds do not
+    allow. `prefetches`: whether it has caches that prefetches fill. `shares_tails`: whether the tail of a parallel loop
+    is an iteration like the others, and may be the only one; on a processor, the calling thread runs it.
     """
 
     scopes: Mapping[str, Scope] = field(default_factory=_plain_scopes)
@@ -69,7 +69,7 @@ class Abilities:
 
 
 PLAIN = Abilities()
-"""Those of a processor without scratchpads and matrix units."""
+"""The abilities of a processor without scratchpads and matrix units."""
 
 
 class Device(Protocol):

@@ -1,4 +1,4 @@
-"""Which machines there are: the files beside this module, `native`, and files of users."""
+"""The machines that msc knows: the files beside this module, `native`, and files of users."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from msc.targets.reading import Figures, merged, parse, read_machine
 
 NATIVE = "native"
 _HOST = "generic"
-"""The processor beside an accelerator, of which nothing is known."""
+"""The processor beside an accelerator; nothing is known about it."""
 _FOLDER = Path(__file__).resolve().parent
 
 
 def machine_named(name: str) -> Machine:
-    """The machine of a name, of `native`, or of a file: a name that ends with .toml.
+    """The machine with a name, `native`, or the machine of a file: a name that ends with .toml.
 
-    Raises MSC0501 for an unknown name; MSC0001 to MSC0003 and MSC0511 for a file that is none.
+    Raises MSC0501 for an unknown name; MSC0001 to MSC0003 and MSC0511 for an invalid file.
     """
     if name == NATIVE:
         return native_of(list(shipped().values()))
@@ -73,7 +73,7 @@ def _aliases() -> Mapping[str, str]:
 
 
 def _figures(stem: str) -> Figures:
-    """The figures of one of msc's files, with those of its base under them."""
+    """The figures of one of msc's files, merged over those of its base."""
     path = _FOLDER / f"{stem}{SUFFIX}"
     figures = parse(path.read_text(encoding="utf-8"), str(path))
     base = figures.pop("base", None)

@@ -1,7 +1,7 @@
 """DaVinci (Ascend) cores as data: one TOML file a machine in `ascend/`, read into typed sections.
 
-`base = "..."` in a file takes what it does not say from another one. Bytes, cycles of `clock.mhz`, bytes a
-cycle; the files name the source of every figure.
+`base = "..."` in a file names another one for the figures that it lacks. Units are bytes, cycles of `clock.mhz`
+and bytes per cycle. The files name the source of every figure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT_TARGET = "ascend910b1"
 
 _FOLDER = Path(__file__).parent / "ascend"
 _AXES = 16
-"""Loops in each other that cores share."""
+"""The most nested loops that cores share."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Bytes that addresses in each memory are multiples of."""
+    """The alignment of addresses in each memory, in bytes."""
 
     ub: int
     l1: int
@@ -89,7 +89,7 @@ class Queues:
 
 @dataclass(frozen=True)
 class Features:
-    """Which paths a core has."""
+    """The data paths that a core has."""
 
     fixpipe_to_gm: bool
     fixpipe_to_ub: bool
@@ -201,9 +201,9 @@ class Vector:
 
 @dataclass(frozen=True)
 class Scalar:
-    """What the scalar unit spends on a step of the high-level matmul API, and on one element by itself.
+    """Cycles of the scalar unit for a step of the high-level matmul API, and for one element by itself.
 
-    `line` is the bytes of a line of its data cache: two cores never write into one.
+    `line` is the bytes of a line of its data cache: two cores never write to the same line.
     """
 
     high_level_step: float
@@ -254,7 +254,7 @@ class DavinciTarget:
     def abilities(self) -> Abilities:
         """The memories of a core, and its cube: `mad` multiplies tiles of L0A and L0B into L0C.
 
-        UB has no limit here: buffers there share room over time, and who writes the kernel knows how much they take.
+        UB has no limit here: its buffers share room over time, and the code that makes a kernel knows how much.
         """
         sizes, align = self.buffers, self.alignment
         rooms = (
@@ -295,7 +295,7 @@ def davinci_targets() -> tuple[str, ...]:
 
 @cache
 def davinci_target(name: str) -> DavinciTarget:
-    """The machine `name`. Raises MSC1001 for a name without a file, MSC1002 for a file that is wrong."""
+    """The machine `name`. Raises MSC1001 for a name without a file, MSC1002 for an invalid file."""
     if name not in davinci_targets():
         message = f"there is no DaVinci target '{name}'"
         advice = did_you_mean(name, davinci_targets()) or f"targets are {', '.join(davinci_targets())}"

@@ -1,4 +1,4 @@
-"""What this machine is: CPU, features, caches, cores, from the files that Linux offers; unknown elsewhere."""
+"""The CPU, features and caches of the machine that msc runs on, from the files of Linux; unknown on other systems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CpuFacts:
 
 @dataclass(frozen=True)
 class CacheFacts:
-    """A data cache of the first core: its level, bytes, ways and bytes of a line; 0 for what is not told."""
+    """A data cache of the first core: its level, bytes, ways and bytes of a line; 0 if unknown."""
 
     level: int
     bytes: int
@@ -45,7 +45,7 @@ def detect_machine() -> str:
 
 @cache
 def detect_cpu(cpuinfo: Path = _CPUINFO) -> CpuFacts:
-    """The first processor; all but the architecture is unknown where it cannot be read."""
+    """The first processor; only the architecture is known if the file cannot be read."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -80,12 +80,12 @@ def _number(text: str) -> int | None:
 
 
 def detect_flags() -> frozenset[str]:
-    """The CPU's feature names; none where they cannot be read."""
+    """The CPU's feature names; none if they cannot be read."""
     return detect_cpu().flags
 
 
 def detect_cpu_model() -> str:
-    """The processor's name as the system gives it; the architecture where it gives none."""
+    """The processor's name as the system gives it; the architecture if it gives none."""
     return detect_cpu().title or detect_machine()
 
 

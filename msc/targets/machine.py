@@ -21,9 +21,9 @@ ElementType: TypeAlias = Literal["f16", "bf16", "f32", "f64", "i8", "ui8", "i16"
 
 
 def figure(text: str, default: Any = None, *, least: float = 0, most: float = inf) -> Any:
-    """A field that a file gives: what it says, its default (None: it must be given), its least and greatest value.
+    """A field that a machine file gives: its text, its default (None: required), its least and greatest value.
 
-    Defaults say that there is none of something: a figure of a machine is always given.
+    A default means that the machine has none of something. All other figures are required.
     """
     metadata = {"text": text, "least": least, "most": most}
     return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
@@ -43,34 +43,34 @@ class Level:
 
     @property
     def way_bytes(self) -> int:
-        """How far apart lines lie that meet in one set."""
+        """The distance in bytes between lines that map to one set."""
         return self.bytes // self.ways if self.ways else self.line
 
     def with_bytes(self, size: int) -> Level:
-        """The level with more ways or fewer, as long as before."""
+        """The level with another capacity: more or fewer ways of the same size."""
         return replace(self, bytes=size, ways=size // self.way_bytes if self.ways else 0)
 
     def lines_apart(self, distance: int, spare_ways: int) -> int:
-        """How many lines `distance` bytes apart it holds together: those far apart meet in few sets."""
+        """How many lines `distance` bytes apart it holds at once: distant lines map to few sets."""
         if not self.ways:
             return max(1, self.bytes // self.line)
         return self._sets(distance) * max(1, self.ways - spare_ways)
 
     def lines_of(self, rows: Sequence[tuple[int, int]]) -> int:
-        """How many lines it holds together of so many, so many bytes apart, in each of several directions."""
+        """How many lines it holds at once; `rows` has their number and distance in bytes in each direction."""
         if not self.ways:
             return max(1, self.bytes // self.line)
         sets = prod(min(count, self._sets(distance)) for count, distance in rows)
         return min(sets, self._sets(gcd(*(distance for _, distance in rows)))) * self.ways
 
     def _sets(self, distance: int) -> int:
-        """In how many sets lines meet that lie `distance` bytes apart."""
+        """The number of sets that lines `distance` bytes apart map to."""
         return self.way_bytes // gcd(distance, self.way_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scratchpad:
-    """A memory that holds what code puts there: a scope that schedules name."""
+    """A memory that code fills explicitly. Schedules name it as a scope."""
 
     name: str
     bytes: int = figure("capacity in bytes", least=1)
@@ -89,12 +89,12 @@ class Vectors:
     registers: int = figure("number of registers", least=8)
     fma: bool = figure("whether a multiply-add is one instruction")
     bf16_products: int = figure("products of bf16 that one instruction adds to each f32 lane", 1, least=1)
-    unit: int = figure("bits of one execution unit: a narrower vector takes a part of the time; 0: all", 0)
+    unit: int = figure("bits of one execution unit, if that is narrower than a register; 0: the same", 0)
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Vector instructions that a core begins in a cycle."""
+    """Vector instructions that a core issues per cycle."""
 
     arithmetic: float = figure("products and multiply-adds", least=0.1)
     beside: float = figure("other arithmetic on ports of its own; 0: the same ports do both")
@@ -129,25 +129,25 @@ class MatrixUnit:
 
     @property
     def unit(self) -> Unit:
-        """The unit as schedules know it."""
+        """The unit in the form that schedules use."""
         m, n, k = self.shape
         return Unit(self.name, (m, n, k), (self.input,), (self.output,), self.reads, self.writes, (m, n, k))
 
 
 @dataclass(frozen=True)
 class Synchronisation:
-    """Cycles that threads cost."""
+    """Cycles that sharing work among threads costs."""
 
     call: float = figure("of the call of a kernel's function")
     team: float = figure("of sharing a kernel: waking the team, and data that later kernels fetch from other cores")
-    following: float = figure("of the same, for a kernel that reads results of several threads")
-    awake: float = figure("of the same in a loop, whose team is awake")
+    following: float = figure("of sharing a kernel that reads results of several threads")
+    awake: float = figure("of sharing a kernel in a loop, whose team is awake")
     fetched_byte: float = figure("of a byte that one core wrote and another reads")
 
 
 @dataclass(frozen=True)
 class Operators:
-    """Vector instructions of operators that are not one."""
+    """Vector instructions of operators that take several."""
 
     division: float = figure("div, rem, mod, sqrt, rsqrt")
     exponential: float = figure("exp, log, sigmoid, tanh, erf and similar functions")
@@ -165,7 +165,7 @@ class CodeCosts:
     exposed_memory: float = figure(
         "share of the time of memory, or of the other work if that is less, that is not hidden", most=1
     )
-    lost: float = figure("latencies that loads wait for each line lost to conflicts of rows in few sets")
+    lost: float = figure("latencies that loads wait for each line that is lost as rows map to few sets")
     lost_stores: float = figure("latencies that stores wait for each such line, one after the other")
     iteration: float = figure("of an iteration of a loop")
     entry: float = figure("of entering an innermost loop")
@@ -173,29 +173,29 @@ class CodeCosts:
     tile: float = figure("of entering a register tile")
     step: float = figure("of a step of a register tile, for its loop")
     register_buffer: int = figure("bytes of a local array up to which C compilers may keep it in registers")
-    stacked: int = figure("L2 divided by this is the limit of blocks on the stack, whose pages are small", least=1)
+    stacked: int = figure("L2 divided by this limits the bytes of blocks on the stack, whose pages are small", least=1)
     prefetch_bytes: int = figure("distance of a prefetch in bytes of the stream", least=1)
-    panel_rate: float = figure("bytes per cycle from L2 beside the arithmetic of a tile", least=1e-3)
+    panel_rate: float = figure("bytes per cycle from L2 during the arithmetic of a tile", least=1e-3)
     row_rate: float = figure("bytes per cycle from beyond L2 for rows that are not contiguous", least=1e-3)
-    far_element: float = figure("of an element of a row, if each pass over the rows comes from L3")
+    far_element: float = figure("of an element of a row, if each pass reads the rows from L3")
     spill: float = figure("of a spilled value: a store and a load")
     spare_registers: int = figure("registers for values that C compilers load early")
     tight: float = figure("of each spare register that a tile uses")
     unrolled: int = figure("iterations up to which C compilers unroll an innermost loop")
-    unrolled_sums: int = figure("sums of all these iterations up to which they unroll it")
+    unrolled_sums: int = figure("sums in all iterations of a loop up to which they unroll it")
     straight: int = figure("instructions up to which they replace loops by straight-line code")
     divided: float = figure(
         "instructions to compute the address of an element from its block and its index in the block"
     )
-    packed_rows: int = figure("rows that read a matrix from which packing it pays")
-    copied_mask: int = figure("heads above which a transposed copy of their mask pays")
+    packed_rows: int = figure("fewest rows for which packing the matrix that they read pays")
+    copied_mask: int = figure("heads above which a transposed copy of the mask that they read pays")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Everything that decisions know of a machine: equal machines give equal C.
+    """Everything that compilation knows about a machine: equal machines give equal C.
 
-    `levels` go from the nearest to memory.
+    `levels` begins with the nearest and ends with memory.
     """
 
     name: str
@@ -225,17 +225,17 @@ class Machine:
 
     @cached_property
     def caches(self) -> tuple[Level, ...]:
-        """The levels before memory, which keep what was used last."""
+        """The levels in front of memory."""
         return self.levels[:-1]
 
     @property
     def memory(self) -> Level:
-        """The last level."""
+        """Main memory, the last level."""
         return self.levels[-1]
 
     @property
     def abilities(self) -> Abilities:
-        """The memories with their room, scratchpads among them, and the matrix units."""
+        """The memories with their capacities, including scratchpads, and the matrix units."""
         room = {"register": self.register_file, "stack": self.stack_of_places}
         plain = {name: Scope(name, room.get(name, 0)) for name in PLAIN.scopes}
         pads = {pad.name: Scope(pad.name, pad.bytes, pad.align) for pad in self.scratchpads}
@@ -243,7 +243,7 @@ class Machine:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The memories that a schedule may place arrays in by name."""
+        """The names of the scratchpads, which schedules may place arrays in."""
         return tuple(pad.name for pad in self.scratchpads)
 
     @property
@@ -253,12 +253,12 @@ class Machine:
 
     @property
     def l2(self) -> int:
-        """Bytes of L2, of the last one where there are fewer."""
+        """Bytes of L2, or of the last cache if there are fewer."""
         return self.caches[:2][-1].bytes
 
     @property
     def l3(self) -> int:
-        """Bytes of L3, of the last one where there are fewer."""
+        """Bytes of L3, or of the last cache if there are fewer."""
         return self.caches[:3][-1].bytes
 
     @property
@@ -268,7 +268,7 @@ class Machine:
 
     @property
     def line_pair(self) -> int:
-        """Two lines side by side, which processors fetch together: rows written a line at a time cost more."""
+        """Bytes of two adjacent lines, which processors fetch together: writing rows a line at a time costs more."""
         return 2 * self.line
 
     @property
@@ -278,7 +278,7 @@ class Machine:
 
     @property
     def part(self) -> float:
-        """The part of a vector that takes a unit of arithmetic, of loads or of stores once."""
+        """The fraction of a vector that one execution unit processes at a time."""
         return self.vectors.unit / self.vectors.bits if self.vectors.unit else 1.0
 
     @property
@@ -288,20 +288,20 @@ class Machine:
 
     @property
     def fma(self) -> bool:
-        """Whether a product and a sum are one instruction."""
+        """Whether a multiply-add is one instruction."""
         return self.vectors.fma
 
     @property
     def vector_flops(self) -> float:
-        """Operations on f32 that the vectors of a core begin in a cycle; a multiply-add is two.
+        """Operations on f32 that a core issues per cycle on vectors; a multiply-add is two.
 
-        Ports are those for whole vectors, also where units are narrower.
+        Ports count whole vectors, even if units are narrower.
         """
         return self.ports.arithmetic * self.lanes(4) * (2 if self.fma else 1)
 
     @property
     def flops(self) -> float:
-        """Operations that a core begins in a cycle: on its vectors, or on the matrix unit that has most."""
+        """Operations that a core issues per cycle, on vectors or on the fastest matrix unit."""
         return max([self.vector_flops, *(2 * prod(unit.shape) / unit.cycles for unit in self.matrix)])
 
     @property
@@ -313,19 +313,19 @@ class Machine:
     def stack_of_places(self) -> int:
         """Bytes of the stack for arrays that schedules place there.
 
-        The rest is for tiles in registers, of which a nest has up to four: a whole one, and the tails of its rows, of
-        its columns and of both.
+        The rest is for register tiles. A nest has up to four: a whole one, and the tails of its rows, of its columns
+        and of both.
         """
         return self.stack - 4 * self.register_file
 
     @property
     def sums_in_flight(self) -> int:
-        """Multiply-adds that a core works on at a time: those of a cycle, for as many cycles as one takes."""
+        """Multiply-adds that a core works on at a time: those issued per cycle, times the latency of one."""
         return int(self.ports.arithmetic * self.latency.multiply_add)
 
     @property
     def chains(self) -> int:
-        """Sums that a long reduction along the lanes keeps apart, to hide the latency of an addition."""
+        """Independent sums of a long reduction along the lanes, which hide the latency of an addition."""
         return int(self.latency.multiply_add)
 
     def lanes(self, element_bytes: int) -> int:
@@ -333,7 +333,7 @@ class Machine:
         return self.vector_bytes // element_bytes
 
     def with_bytes(self, **sizes: int) -> Machine:
-        """The machine with other sizes of levels, by their names: more ways, as long as before."""
+        """The machine with other capacities of the levels named: more or fewer ways of the same size."""
         levels = (level.with_bytes(sizes[level.name]) if level.name in sizes else level for level in self.levels)
         return replace(self, levels=tuple(levels))
 
@@ -349,4 +349,4 @@ FIGURES: Mapping[str, type] = {
     "operators": Operators,
     "code": CodeCosts,
 }
-"""The tables of a file, and what each holds. Those of `memory`, `matrix` and `scratchpad` have a name each."""
+"""The tables of a file, and their classes. Each table of `memory`, `matrix` and `scratchpad` has a name."""

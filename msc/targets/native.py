@@ -1,4 +1,4 @@
-"""The machine that msc runs on: the file of the CPU most like it, with the caches, cores and features it has."""
+"""The machine that msc runs on: the file of the most similar CPU, with the caches, cores and features found."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _COMPILED = re.compile(
     r"popcnt|ssse3|sse4.*|abm|avx.*|amx.*|bmi[12]|f16c|fma4?|gfni|movbe|xop"
     r"|asimd.+|fphp|atomics|bf16|crc32|fcma|i8mm|jscvt|lrcpc|sve.*"
 )
-"""CPU flags that a compiler uses unasked once it may."""
+"""CPU flags whose instructions a compiler uses by itself."""
 
 _SAME = {"amd64": "x86_64", "arm64": "aarch64"}
-"""Architectures under other names."""
+"""Other names of architectures."""
 
 
 def native_of(machines: Sequence[Machine]) -> Machine:
-    """The machine that msc runs on, by the most similar of `machines`."""
+    """The machine that msc runs on, based on the most similar of `machines`."""
     return detected(machines, detect_cpu(), detect_cache_facts(), detect_cores())
 
 
 def detected(machines: Sequence[Machine], cpu: CpuFacts, caches: Sequence[CacheFacts], cores: int) -> Machine:
-    """The machine of which these are the facts."""
+    """The machine with these CPU, caches and cores."""
     base = most_similar(machines, cpu)
     features = frozenset(flag for flag in cpu.flags if _COMPILED.fullmatch(flag))
     levels = tuple(_as_found(level, base.caches, caches) for level in base.levels)
@@ -42,7 +42,7 @@ def detected(machines: Sequence[Machine], cpu: CpuFacts, caches: Sequence[CacheF
 
 
 def most_similar(machines: Sequence[Machine], cpu: CpuFacts) -> Machine:
-    """Of the machines whose programs the CPU runs the one that says most of it."""
+    """The most specific of the machines whose programs the CPU can run."""
     able = [m for m in machines if _fits(m, cpu)]
     return max(able, key=lambda m: (bool(m.models), bool(m.families), bool(m.vendor), len(m.features), m.architecture))
 
@@ -59,10 +59,10 @@ def _fits(machine: Machine, cpu: CpuFacts) -> bool:
 
 
 def _native_flags(base: Machine, vendor: str) -> tuple[str, ...]:
-    """The compiler's flags for the CPU that it runs on, with what the base says besides of vectors and tuning.
+    """The compiler's flags for the CPU that it runs on, with the base's flags for vectors and tuning.
 
-    Tuned for Zen, GCC reads a vector from memory again for each of a few multiply-adds that use it: loads then bound
-    products of few rows.
+    If it tunes for Zen, GCC reads a vector from memory again for each of a few multiply-adds that use it: loads then
+    bound products of few rows.
     """
     match base.architecture:
         case "aarch64":
@@ -76,7 +76,7 @@ def _native_flags(base: Machine, vendor: str) -> tuple[str, ...]:
 
 
 def _as_found(level: Level, caches: Sequence[Level], found: Sequence[CacheFacts]) -> Level:
-    """A level with the size, ways and line that the system tells of that cache."""
+    """A level with the size, ways and line that the system reports for that cache."""
     facts = next((f for f in found if level in caches and f.level == caches.index(level) + 1), None)
     if facts is None:
         return level

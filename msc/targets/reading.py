@@ -1,8 +1,8 @@
-"""Files of machines: TOML text to `Machine`, with the place of what is wrong.
+"""Reads machine files: TOML text to `Machine`, with the location of each error.
 
-Tables are those of `msc.targets.machine`; `base` names a machine of msc whose figures a file changes, key by key, and
-`without` the tables of the base that the file leaves out. A file that is not msc's own may be anywhere. Order counts
-for the tables of `memory`: nearest first.
+Tables are those of `msc.targets.machine`. `base` names a machine of msc whose figures a file changes key by key, and
+`without` the tables of the base that the file omits. Files of users may be in any folder. The tables of `memory` are
+in order, nearest first.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _NAMED = ("memory", "matrix", "scratchpad")
 """Tables whose entries are named tables."""
 _NEEDED = ("memory", *(table for table in FIGURES if table not in _NAMED))
 _OWN = ("aliases", "vendor", "families", "models")
-"""What a file does not have of its base."""
+"""Keys that a file does not take from its base."""
 _GIVEN_APART = ("name", "levels", "scratchpads", *FIGURES)
 _NARROWEST_UNIT = 64
-"""Bits of the widest element: a narrower unit computes no element at once."""
+"""Bits of the widest element, which a narrower unit could not compute at once."""
 
 Figures = dict[str, Any]
 """A file's figures as TOML gives them, without those of its base."""
 
 
 def read_machine(path: Path, figures_of: Callable[[str], Figures], bases: tuple[str, ...]) -> Machine:
-    """The machine of a file; `figures_of` gives those of a base, of which `bases` are the names.
+    """The machine of a file; `figures_of` gives the figures of one of the `bases` by its name.
 
-    Raises MSC0001 to MSC0003, and MSC0511 where it is not the file of a machine.
+    Raises MSC0001 to MSC0003, and MSC0511 if it is no machine file.
     """
     text = read_source(path)
     figures = parse(text, str(path))
@@ -53,7 +53,7 @@ def read_machine(path: Path, figures_of: Callable[[str], Figures], bases: tuple[
 
 
 def _reduced(figures: Figures, without: object, source: _Source) -> Figures:
-    """Figures without some of their named tables, such as `memory.L3`. Raises MSC0511 for a table that is none."""
+    """Figures without some of their named tables, such as `memory.L3`. Raises MSC0511 for an unknown table."""
     known = [f"{table}.{name}" for table in _NAMED for name in figures.get(table, {})]
     wanted = cast("list[object]", without) if isinstance(without, list) else [without]
     for name in wanted:
@@ -69,7 +69,7 @@ def _reduced(figures: Figures, without: object, source: _Source) -> Figures:
 
 
 def parse(text: str, file: str) -> Figures:
-    """The tables of a file's text. Raises MSC0511 where it is not TOML."""
+    """The tables of a file's text. Raises MSC0511 if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -82,7 +82,7 @@ def parse(text: str, file: str) -> Figures:
 
 
 def merged(under: Figures, over: Figures) -> Figures:
-    """Figures with others over them, tables key by key; names and CPUs are a file's own."""
+    """The figures `under` replaced by those `over`, tables key by key; names and CPUs are not inherited."""
     both = {key: value for key, value in under.items() if key not in _OWN}
     for key, value in over.items():
         inside = both.get(key)
@@ -111,7 +111,7 @@ def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
 
 
 def _check(machine: Machine, source: _Source) -> None:
-    """Raises MSC0511 for figures that do not go together."""
+    """Raises MSC0511 for figures that contradict each other."""
     if len(machine.levels) < 2:
         source.fail("a machine has a cache, and memory behind it", ("memory",))
     for level in machine.levels:
@@ -148,7 +148,7 @@ def _check_execution_unit(machine: Machine, source: _Source) -> None:
 
 
 def _check_scratchpads(machine: Machine, source: _Source) -> None:
-    """Schedules name scratchpads beside arrays and other memories; a level of memory fills each in the end."""
+    """Scratchpads have names of their own, and a level of memory fills each, directly or through others."""
     levels = [level.name for level in machine.levels]
     _check_names("scratchpad", machine.scopes, {*PLAIN.scopes, *levels}, source)
     beside = {pad.name: pad.beside for pad in machine.scratchpads}
@@ -186,7 +186,7 @@ _ARRAY = re.compile(r"(in|out|t)\d+", re.ASCII)
 
 
 def _check_names(table: str, names: Iterable[str], taken: Collection[str], source: _Source) -> None:
-    """Names that schedules contain are words, and nothing else has them."""
+    """Names in schedules are words, and each is unique."""
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
             source.fail(f"a schedule names '{name}': it consists of letters, digits and _", (table, name))
@@ -208,7 +208,7 @@ class _Source:
         self._lines, self._file = text.splitlines(), file
 
     def fail(self, message: str, path: tuple[str, ...], *, help: str | None = None) -> NoReturn:
-        """Raise MSC0511 at a key, at its table where it stands in a base, at the first line where that does, too."""
+        """Raise MSC0511 at a key; at its table if a base has the key, at the first line if it has the table, too."""
         line, column, length = self._place(path)
         text = self._lines[line - 1] if self._lines else ""
         raise MscError(Diagnostic("MSC0511", message, Location(self._file, line, column), text, length, help=help))
@@ -263,14 +263,14 @@ class _Reader:
         return class_(**self.values(figures, class_, path))
 
     def check_given(self, figures: Figures, class_: type, path: tuple[str, ...], apart: tuple[str, ...] = ()) -> None:
-        """Raise MSC0511 where a figure is missing that has no default."""
+        """Raise MSC0511 for a missing figure without a default."""
         for f in fields(class_):
             if f.default is MISSING and f.name not in figures and f.name not in apart:
                 where = f"[{'.'.join(path)}]" if path else "the machine"
                 self._source.fail(f"{where} has no {f.name}", path, help=f.metadata["text"])
 
     def check_names(self, figures: Figures, known: set[str], path: tuple[str, ...]) -> None:
-        """Raise MSC0511 for a key that is none."""
+        """Raise MSC0511 for an unknown key."""
         for name in figures:
             if name not in known:
                 where = f"[{'.'.join(path)}]" if path else "a machine"
@@ -278,7 +278,7 @@ class _Reader:
                 self._source.fail(f"{where} has no '{name}'", (*path, name), help=advice)
 
     def values(self, figures: Figures, class_: type, path: tuple[str, ...], apart: tuple[str, ...] = ()) -> Figures:
-        """The values of a class's fields that are given."""
+        """The given values of a class's fields."""
         types, known = get_type_hints(class_), {f.name: f for f in fields(class_) if f.name not in apart}
         return {
             name: self._value(value, types[name], known[name], (*path, name))
@@ -300,7 +300,7 @@ class _Reader:
 
 
 def _converted(value: object, type_: Any) -> Any:
-    """The value as a type, None if it is none."""
+    """The value as a type; None if it has another."""
     if get_origin(type_) in (tuple, frozenset):
         item = get_args(type_)[0]
         items = [_converted(v, item) for v in cast(list[object], value)] if isinstance(value, list) else [None]
