@@ -89,7 +89,7 @@ def long_row(machine: Machine) -> int:
 
 
 def many_channels(machine: Machine) -> int:
-    """The channels of an image that fill half a line of f32: vectors along so many pay."""
+    """The channels of an image that fill half a line of f32: vectors along these pay."""
     return machine.line // 2 // BYTES["f32"]
 
 

@@ -105,7 +105,7 @@ class TileShape:
         return min(whole * moves.shuffles + max(0, rest - 1) * self.part, joined) if moves.shuffles else 0.0
 
     def moves(self, instructions: float) -> float:
-        """Loads or stores of a row, at so many per vector. Lanes apart move one by one, as do those of a part."""
+        """Loads or stores of a row, at `instructions` per vector. Lanes apart move one by one, as do parts of one."""
         if instructions <= 1:
             return self.issued
         whole, rest = divmod(self.width, self.lanes)

@@ -26,15 +26,15 @@ from msc.schedule.tiles.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
 
 WASTE = 1.125
-"""How many times its even share of the work the busiest thread may have, if the loop is better otherwise."""
+"""The busiest thread may have this many times its even share of the work if the loop is better otherwise."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What stands around a kernel.
+    """The context of a kernel.
 
-    `follows`: several threads wrote what it reads. `kept`, if it stands in a loop: the numbers of its inputs that
-    are the same in all iterations.
+    `follows`: several threads wrote what it reads. `kept`, if it is in a loop: the numbers of its inputs that are the
+    same in all iterations.
     """
 
     follows: bool = False
@@ -55,7 +55,7 @@ class Surroundings:
         return min(most, costs.awake + fetched)
 
     def fresh(self, model: KernelModel) -> frozenset[int]:
-        """The inputs of a kernel in a loop that are others in each iteration."""
+        """The inputs of a kernel in a loop that change in each iteration."""
         inputs = (k for k, a in enumerate(model.arrays) if a.kind == "input")
         return frozenset() if self.kept is None else frozenset(inputs) - self.kept
 
@@ -65,7 +65,7 @@ NOWHERE = Surroundings()
 
 @dataclass(frozen=True)
 class Sharing:
-    """A tree with the loop that threads share, if any; `either` if it is the same whatever `follows` says."""
+    """A tree with the loop that threads share, if any; `either` if it does not depend on `follows`."""
 
     tree: Tree
     either: bool = True
@@ -81,9 +81,9 @@ def shared(
     around: Surroundings = NOWHERE,
     whole: Callable[[Tree], Tree] = lambda tree: tree,
 ) -> Sharing:
-    """The tree with one of the loops `names` around all nodes outermost and parallel, if that saves more than it costs.
+    """The tree with one of the loops `names` outermost around all nodes and parallel, if that saves more than it costs.
 
-    `whole` adds what the tree runs besides.
+    `whole` adds the nodes that the tree lacks.
     """
     candidates = [axis for axis in tree.axes if axis.name in names]
     team = threads or target.cores
@@ -113,8 +113,9 @@ def shared(
 def shared_blocks(
     model: KernelModel, tree: Tree, target: Machine, threads: int, reasons: list[str], around: Surroundings
 ) -> Sharing:
-    """The tree of a kernel with members, its outermost loop over blocks shared by threads if that saves more than it
-    costs: each takes neighbouring blocks, one after the other, so that there is one of each intermediate for a thread.
+    """The tree of a kernel with members; threads share its outermost loop over blocks if that saves more than it costs.
+
+    A thread runs adjacent blocks one after the other, and has one buffer for each intermediate.
     """
     loop, team = tree.body.nodes[-1], threads or target.cores
     if threads == 1 or not isinstance(loop, Loop) or any(below(loop).isdisjoint(m) for m in model.members):
@@ -132,16 +133,16 @@ def shared_blocks(
 
 
 def neighbours(trips: int, team: int) -> int:
-    """The most iterations that one thread takes on end, of those that let threads end at about the same time.
+    """The most consecutive iterations for one thread with which all threads end at about the same time.
 
-    What is left then runs on one of them.
+    One of them also runs the tail.
     """
     most = {each: busiest(trips, each, team) for each in range(1, max(2, trips // 2 + 1))}
     return max(each for each, longest in most.items() if longest <= WASTE * min(most.values()))
 
 
 def _with_parts(cost: KernelCost, tree: Tree, team: int) -> Tree:
-    """The tree with its only loop, if it runs along vectors, in a part of whole vectors for each thread."""
+    """The tree with its only loop, if that is a vector loop, split into a part of whole vectors for each thread."""
     match tree.body.nodes:
         case (Loop(mark="vector", tile=None) as loop,):
             axis = tree.axis(loop.axis)
@@ -165,9 +166,9 @@ def _parallel(model: KernelModel, tree: Tree, axis: Axis, loop: Loop, size: int)
 
 
 def _from_least(model: KernelModel, tree: Tree, axis: Axis, alone: float, costs: float, team: int) -> Tree:
-    """Where a call decides how many iterations the shared loop has: shared from as many on as save what it costs.
+    """The tree that shares its loop only from the number of iterations that saves more than sharing costs.
 
-    A single one is never shared.
+    A call decides this number. A single iteration is never shared.
     """
     loop = shared_loop(tree, axis.name)
     if loop is None or bound_of(model, axis, frozenset(axis.dims)) is None:
@@ -179,9 +180,9 @@ def _from_least(model: KernelModel, tree: Tree, axis: Axis, alone: float, costs:
 
 
 def _sizes(model: KernelModel, tree: Tree, axis: Axis, loop: Loop, threads: int) -> list[int]:
-    """The tile of a shared loop, and a smaller one of rows if with that no thread is left without work at the end.
+    """The tile of a shared loop, and one with fewer rows if that leaves no thread without work at the end.
 
-    The tile stays where vectors run along a sum: of fewer sums at a time, each is kept apart in more vectors.
+    The tile stays if vectors run along a sum: with fewer sums at a time, each would be split into more vectors.
     """
     blocks = [block_size(model.statements[s], d) for s, d in axis.dims.items()]
     vectors = any(n.mark == "vector" and (n.axis == axis.name or _is_summed(model, tree, n)) for n in loops(tree))
@@ -201,7 +202,7 @@ def _is_summed(model: KernelModel, tree: Tree, loop: Loop) -> bool:
 def _loop(
     model: KernelModel, tree: Tree, candidates: Sequence[Axis], target: Machine, threads: int
 ) -> tuple[Axis, Loop] | None:
-    """The loop of all nodes that is best shared, None if there is none among the candidates."""
+    """The best loop of all nodes to share; None if no candidate is one."""
     whole = max((len(axis.dims) for axis in candidates), default=0)
     found = [(axis, loop) for axis in candidates if (loop := shared_loop(tree, axis.name)) is not None]
     fitting = [(a, loop) for a, loop in found if a.extent // _size(loop) > 1 and len(a.dims) == whole]
@@ -213,12 +214,12 @@ def _loop(
 
 
 def _waste(axis: Axis, size: int, threads: int) -> float:
-    """How many times its even share of the work the busiest thread has."""
+    """The work of the busiest thread, as a multiple of its even share."""
     return busiest(axis.extent, size, threads) * threads / axis.extent
 
 
 def _reach(model: KernelModel, axis: Axis, target: Machine) -> int:
-    """How far apart in an output neighbours along a loop lie; if all threads would read too much, minus the bytes."""
+    """The stride of a loop in an output; if all threads would read too many bytes, minus these."""
     moving, reach = set[int](), 0
     for number, dim in axis.dims.items():
         statement = model.statements[number]

@@ -23,7 +23,7 @@ from msc.targets.abilities import Abilities, Scope
 
 @dataclass(frozen=True)
 class _At:
-    """What the loops around a block leave of each axis, and the bytes that live there by scope."""
+    """The iterations of each axis in one run of a block, and the bytes taken around it by scope."""
 
     left: Mapping[str, int] = field(default_factory=dict[str, int])
     taken: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -31,7 +31,7 @@ class _At:
 
 
 def check_capacity(model: KernelModel, tree: Tree, abilities: Abilities) -> None:
-    """Raise ScheduleError, with its line, for the first place that has no room. Takes trees that isl has proved."""
+    """Raise ScheduleError, with its line, for the first place that does not fit. Takes trees that isl has proved."""
     limited = {name for name, scope in abilities.scopes.items() if scope.bytes}
     if any(place.scope in limited for block in all_blocks(tree.body) for place in block.places):
         _Check(model, tree, abilities).block(tree.body, _At())

@@ -41,11 +41,11 @@ from msc.schedule.loops.outline import loops_around
 from msc.targets.machine import Machine
 
 ORDER = ("register", "stack", "output", "workspace")
-"""Scopes from the nearest on: an array lives in the farthest that one of its buffers needs."""
+"""Scopes, nearest first: an array is stored in the farthest that one of its buffers needs."""
 
 
 def stored(model: KernelModel, deps: Dependences, tree: Tree, machine: Machine) -> Tree:
-    """The tree with places for what it computes on the way, as a machine has room in registers and on the stack."""
+    """The tree with places for its intermediates, by the room of a machine in registers and on the stack."""
     bare = without_places(tree)
     if not any(array.kind == "internal" for array in model.arrays):
         return bare
@@ -72,7 +72,7 @@ class _Search:
         return self._with_places(self._scopes(nests, homes))
 
     def _path(self, array: int) -> list[int]:
-        """The blocks around all that touches an array, from the top down."""
+        """The blocks around all accesses to an array, outermost first."""
         touching = frozenset(
             k
             for k, s in enumerate(self._model.statements)
@@ -101,7 +101,7 @@ class _Search:
         return any(place.array == self._names[array] for place in places)
 
     def _outside(self, array: int, path: Sequence[int]) -> int:
-        """The innermost block of a path in which nothing of an array is lost, outside of vector and unrolled loops."""
+        """The innermost block of a path that loses no value of an array, outside of vector and unrolled loops."""
         for block in reversed(path):
             if any(loop.mark in ("vector", "unroll") for loop in self._around(block)):
                 continue
@@ -145,7 +145,7 @@ class _Search:
         return placed
 
     def _uses(self, body: Body, around: Around, homes: Mapping[int, int]) -> dict[int, list[ArrayAccess]]:
-        """The accesses to each array that lives in a body."""
+        """The accesses to each array that is stored in a body."""
         here = {a for a, block in homes.items() if block == body.block}
         return by_array(body_accesses(self._model, body, around.ranges, here))
 
@@ -161,7 +161,7 @@ class _Search:
         *,
         in_front: bool,
     ) -> dict[int, tuple[str, int]]:
-        """The scope of each array that lives in a body, and the bytes that it takes of the stack.
+        """The scope of each array that is stored in a body, and its bytes on the stack.
 
         Blocks of arrays between members are on the stack only if these and all other arrays there are small.
         """
@@ -208,7 +208,7 @@ class _Search:
         return found
 
     def _local(self, uses: Sequence[ArrayAccess], size: int) -> str:
-        """The scope of a buffer inside the function: registers have no index, so unrolled loops go over them."""
+        """The scope of a local buffer: registers have no index, so only unrolled loops can go over them."""
         in_registers = size <= self._machine.register_file and not any(use.rolled for use in uses)
         return "register" if in_registers else "stack"
 
@@ -227,7 +227,7 @@ def _rank(scope: str) -> int:
 
 
 def _is_transposed(buffers: Sequence[LocalBuffer] | None) -> bool:
-    """Whether vectors run across the rows: in a buffer of their own, lanes lie side by side."""
+    """Whether vectors run across the rows: a buffer of their own stores lanes contiguously."""
     return any(buffer.axes[-1] != len(buffer.axes) - 1 for buffer in buffers or () if buffer.axes)
 
 

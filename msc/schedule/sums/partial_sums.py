@@ -21,13 +21,13 @@ from msc.schedule.sums.sum_order import Orders, SumLoop, partial_step
 from msc.targets.machine import Machine
 
 LONG = 1024
-"""Sums of more terms are cut: the error of shorter ones is near that of ONNX Runtime's."""
+"""Sums of more terms are split: the error of shorter ones is close to that of ONNX Runtime's."""
 BLOCK = 256
-"""Terms of a block, about: of 16384 terms there are 64 blocks, and the end of a block takes a hundredth of its time."""
+"""Terms of a block, approximately: 16384 terms are 64 blocks, and the end of one takes a hundredth of its time."""
 
 
 def with_partial_sums(model: KernelModel, tree: Tree, machine: Machine, orders: Orders | None = None) -> Tree:
-    """The tree with long sums of f32 in blocks, of the terms that `orders` say, if given. Takes a tree with places."""
+    """The tree with long sums of f32 in blocks, whose lengths `orders` may give. Takes a tree with places."""
     for number in long_sums(model):
         for k in range(len(list(_paths(tree.body, number)))):
             each = _Sum(model, tree, number, list(_paths(tree.body, number))[k], machine)
@@ -48,13 +48,13 @@ def long_sums(model: KernelModel) -> Sequence[int]:
 
 
 def _step_of(orders: Orders, number: int, place: int) -> SumLoop | None:
-    """The step that begins partial sums of a statement, in the place of that number among those where it runs."""
+    """The step that begins partial sums of a statement, in one of the places where it runs."""
     found = orders.get(number, ())
     return partial_step(found[place]) if place < len(found) else None
 
 
 def without_partial_sums(tree: Tree) -> Tree:
-    """The tree that adds up each sum as one. Loops that only begin partial sums are gone."""
+    """The tree without partial sums, and without loops that only begin them."""
 
     def whole(node: Node) -> Node:
         if not isinstance(node, Loop) or not any(place.partial for place in node.body.places):
@@ -87,7 +87,7 @@ class _Sum:
     machine: Machine
 
     def step(self) -> SumLoop | None:
-        """How many iterations of which dimension partial sums should have, if the sum is long."""
+        """The dimension and the iterations of partial sums, if the sum is long."""
         counts = [self._iterations(k) if self._is_summed(loop) else 1 for k, loop in enumerate(self.path)]
         if prod(counts) <= LONG:
             return None
@@ -98,7 +98,7 @@ class _Sum:
         return SumLoop(dim, size if loop.tile is None else loop.tile, partial=True)
 
     def blocked(self, step: SumLoop) -> Tree:
-        """The tree with partial sums of a step; as it is where registers and the stack have no room for them."""
+        """The tree with partial sums of a step; unchanged if registers and the stack have no room for them."""
         along = [k for k, loop in enumerate(self.path) if self.tree.axis(loop.axis).dims[self.number] == step.dim]
         at = next((k for k in along if (self.path[k].tile or 1) <= step.size), None)
         if at is None:
@@ -109,7 +109,7 @@ class _Sum:
         return self._with_place(loop, loop, inside)
 
     def _with_place(self, old: Loop, new: Loop, inside: Sequence[Loop]) -> Tree:
-        """The tree with partial sums below a loop in the place of another: where there is a copy, or right there."""
+        """The tree with `new` in the place of `old`, and partial sums in a copy inside, or directly below `new`."""
         if any(place.partial and place.array == self._name for place in new.body.places):
             return self.tree
         copy = next((loop for loop in inside if self._places_in(loop.body)), None)
@@ -130,7 +130,7 @@ class _Sum:
         return any(place.array == self._name for place in block.places)
 
     def _scope(self, inside: Sequence[Loop]) -> str | None:
-        """The scope of the partial sums of loops: those of a register tile, or of a row that is on the stack whole."""
+        """The scope of partial sums: registers for a register tile, the stack for a row that is there whole."""
         at = len(self.path) - len(inside)
         points = [k for k in range(at, len(self.path)) if not self._is_summed(self.path[k])]
         size = prod(self._left(k) for k in points) * BYTES["f32"]
@@ -150,22 +150,22 @@ class _Sum:
         return self.tree.axis(loop.axis).dims[self.number] in self.model.statements[self.number].reduced
 
     def _iterations(self, at: int) -> int:
-        """Additions one after the other that a loop does: those to the same lane of a vector."""
+        """The dependent additions of a loop: those to the same lane of a vector."""
         loop = self.path[at]
         return ceil(self._left(at) / ((loop.tile or 1) * self._lanes(loop)))
 
     def _left(self, at: int) -> int:
-        """The iterations that the loops around leave of an axis."""
+        """The iterations of an axis in the tile of the loops around."""
         axis = self.path[at].axis
         tiles = [loop.tile for loop in self.path[:at] if loop.axis == axis]
         return (tiles[-1] if tiles else None) or self.tree.axis(axis).extent
 
     def _lanes(self, loop: Loop) -> int:
-        """The sums that a loop keeps apart: in lanes, and in several vectors to hide the latency of an addition."""
+        """The independent sums of a loop: in lanes, and in several vectors to hide the latency of an addition."""
         return self.machine.lanes(BYTES["f32"]) * self.machine.chains if loop.mark == "vector" else 1
 
 
 def _block_length(iterations: int, wanted: int) -> int:
-    """Iterations of a block: about `wanted`, so that all blocks are of one length where they can be."""
+    """Iterations of a block: about `wanted`, and the same in all blocks if possible."""
     lengths = [n for n in range((wanted + 1) // 2, 2 * wanted + 1) if iterations % n == 0]
     return min(lengths, key=lambda n: abs(n - wanted)) if lengths else wanted

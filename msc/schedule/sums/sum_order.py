@@ -18,14 +18,14 @@ from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
 
 ROUNDED = ("add", "mul")
-"""Combiners whose order decides how the result rounds; a maximum is one of its terms."""
+"""Combiners whose order decides how the result rounds; a maximum does not round."""
 
 
 @dataclass(frozen=True)
 class SumLoop:
-    """A loop over a sum: so many iterations of a dimension of its statement at a time.
+    """A loop over a sum, in steps of `size` iterations of a dimension of its statement.
 
-    `vector`: as lanes, each of which is a sum. `partial`: each step begins partial sums.
+    `vector`: iterations are lanes with a sum each. `partial`: each step begins partial sums.
     """
 
     dim: int
@@ -36,7 +36,7 @@ class SumLoop:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of a statement's iterations: of a dimension those below a bound, or from there on (`tail`)."""
+    """A part of a statement's iterations: those below a bound in a dimension, or from it on (`tail`)."""
 
     dim: int
     at: int
@@ -60,9 +60,9 @@ def sum_orders(model: KernelModel, tree: Tree) -> Orders:
 
 
 def roundings(model: KernelModel, tree: Tree) -> Sequence[object]:
-    """How a tree adds up each sum of floats, whatever the other dimensions of its statements are called.
+    """How a tree adds up each sum of floats, whatever the other dimensions of its statements are.
 
-    Equal ones round alike.
+    Equal results round alike.
     """
     found = list[object]()
     for number, orders in sum_orders(model, tree).items():
@@ -109,7 +109,7 @@ class _Walk:
 
 
 def _joined(steps: Sequence[SumLoop]) -> tuple[SumLoop, ...]:
-    """Steps without those over tiles whose points are added up in the same order without them."""
+    """The steps without loops over tiles that do not change the order of additions."""
     found = list[SumLoop]()
     for step in reversed(steps):
         inner = found[-1] if found else None

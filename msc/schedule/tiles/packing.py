@@ -21,7 +21,7 @@ from msc.schedule.tiles.register_tiles import is_crossed
 
 
 def packing_copies(model: KernelModel) -> list[int]:
-    """Statements that only copy to an internal array what reductions read, more often than it is written."""
+    """Statements that copy operands of reductions to an internal array, which is read more often than written."""
     return [k for k in range(len(model.statements)) if _is_packing(model, k)]
 
 
@@ -41,7 +41,7 @@ def _readers(model: KernelModel, array: int) -> list[int]:
 
 
 def _repeats(model: KernelModel, reader: int, array: int) -> bool:
-    """Whether some loop of the reader over what it writes reads the same again."""
+    """Whether a loop of the reader over its results reads the same elements again."""
     statement = model.statements[reader]
     moved = _dims(model, reader, array).values()
     return any(d not in moved and statement.extents[d] > 1 for d in statement.write.used_dims())
@@ -55,7 +55,7 @@ def _dims(model: KernelModel, number: int, array: int) -> dict[int, int]:
 
 
 def copied_dimension(model: KernelModel, number: int, reader: int, dim: int) -> int | None:
-    """The dimension of a copy that runs over what a dimension of its reader runs over; None for that of no reader."""
+    """The dimension of a copy that indexes the array as a dimension of its reader does; None if there is none."""
     array = model.statements[number].target
     if reader not in _readers(model, array):
         return None
@@ -68,8 +68,8 @@ def with_packing(
 ) -> Tree:
     """The tree of all other statements with each copy computed at the innermost loop of the band that it moves along.
 
-    Those loops are outermost, so that one copy is for all that the others run. A copy that turns what it reads goes
-    over tiles of a vector of both axes, whose lines stay in L1 while the tile is read.
+    These loops are outermost, so that all iterations of the others read one copy. A copy that transposes runs over
+    tiles of a vector along both axes, whose lines stay in L1 while the tile is read.
     """
     for number in copies:
         tree = _with_copy(model, tree, names, number, lanes, reasons)
@@ -101,7 +101,7 @@ def _with_copy(
 
 
 def _in_tiles(model: KernelModel, tree: Tree, node: Node, lanes: int) -> Node:
-    """A copy whose vectors take neighbours from rows that lie apart, in tiles of as many rows and columns as lanes."""
+    """A copy whose vectors have lanes from different rows, in tiles of as many rows and columns as lanes."""
     loops = list(chain(node))
     if len(loops) < 2 or loops[-2].mark or loops[-1].mark != "vector":
         return node
@@ -126,7 +126,7 @@ def _along(tree: Tree, dims: Mapping[str, int], number: int) -> Tree:
 
 
 def _points(tree: Tree, names: Iterable[str]) -> list[Loop]:
-    """Loops over the points of the tiles that axes are in, vectors innermost."""
+    """Loops over the points of the tiles of some axes, vectors innermost."""
     marked = [node for node in walk(tree.body) if isinstance(node, Loop) and node.mark in ("vector", "unroll")]
     first = {loop.axis: loop for loop in reversed(marked) if loop.axis in names}
     return sorted((first[name] for name in names if name in first), key=lambda loop: loop.mark == "vector")

@@ -1,8 +1,8 @@
 """K-blocking: a loop over blocks of a reduction around loops that read an operand repeatedly.
 
-A panel of an operand that exceeds L2 comes from beyond it for each tile of rows; a block of the reduction of it stays
-in L2. The sums of all tiles are in memory between blocks; they are copied to registers and back a tile at a time
-(`storage`). The cost model decides around which loops the blocks are, and how long they are. (BLIS: KC.)
+A panel of an operand that exceeds L2 comes from beyond it for each tile of rows. Its part for one block of the
+reduction stays in L2. The sums of all tiles are in memory between blocks; they are copied to registers and back a tile
+at a time (`storage`). The cost model decides which loops the blocks enclose, and how long they are. (BLIS: KC.)
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from msc.schedule.tiles.packing import copied_dimension, packing_copies
 LEAST_STEPS = 16
 """Steps of a block: with fewer, the sums are loaded and stored too often."""
 MOST_BLOCKS = 256
-"""Into which a reduction is cut."""
+"""The most blocks of a reduction."""
 FASTER = 0.9
-"""The part of the predicted time without blocks that blocks must come to, to be taken."""
+"""Blocks are taken if they take at most this part of the predicted time without blocks."""
 
 
 _Nodes: TypeAlias = tuple[Node, ...]
@@ -39,7 +39,7 @@ def with_reduction_blocks(
 ) -> Tree:
     """The tree with its heaviest reduction in blocks, if that is predicted to pay. Takes a tree without places.
 
-    Partial sums of as many terms as `orders` say begin and end inside a block.
+    Partial sums, whose lengths `orders` gives, begin and end inside a block.
     """
     statements = cost.model.statements
     sums = [k for k, s in enumerate(statements) if s.reduced and cost.model.arrays[s.target].kind == "internal"]
@@ -51,7 +51,7 @@ def with_reduction_blocks(
     if shape is None or before.memory_cycles < (1 - FASTER) * before.instruction_cycles:
         return tree
     most = FASTER * before.cycles
-    if cost.instructions(tree, 1, {heaviest}) >= most:  # blocks make no sum itself cheaper
+    if cost.instructions(tree, 1, {heaviest}) >= most:  # blocks save no work of the sum itself
         return tree
     options = [_Option(shape, at, size) for at in shape.outer for size in shape.sizes]
     found = cost.fastest([option.tree for option in options], most)
@@ -63,7 +63,7 @@ def with_reduction_blocks(
 
 
 def _whole_steps(cost: KernelCost, orders: Orders, statement: int) -> Sequence[SumLoop]:
-    """The steps of a sum, each of which is in one block: partial sums, and products that are added two at a time."""
+    """The steps of a sum that no block may split: partial sums, and products that are added two at a time."""
     found = [step for order in orders.get(statement, ()) if (step := partial_step(order)) is not None]
     sum_ = cost.model.statements[statement]
     pairs = any(cost.model.arrays[array].dtype == "bf16" for array, _ in sum_.accesses())
@@ -72,7 +72,7 @@ def _whole_steps(cost: KernelCost, orders: Orders, statement: int) -> Sequence[S
 
 
 def _shape(model: KernelModel, tree: Tree, statement: int, whole: Sequence[SumLoop]) -> _Shape | None:
-    """The loops around a sum, if the outermost of its reduction runs over all of it."""
+    """The loops around a sum, if its outermost reduction loop runs over the whole axis."""
     path = list(loops_around(tree.body, statement))
     reduced = [
         k for k, n in enumerate(path) if tree.axis(n.axis).dims[statement] in model.statements[statement].reduced
@@ -89,7 +89,7 @@ def _shape(model: KernelModel, tree: Tree, statement: int, whole: Sequence[SumLo
 
 @dataclass(frozen=True)
 class _Option:
-    """A size of blocks, and the loop that they stand around."""
+    """A size of blocks, and the loop that they enclose."""
 
     shape: _Shape
     at: Loop
@@ -102,9 +102,9 @@ class _Option:
 
 @dataclass(frozen=True)
 class _Shape:
-    """The loop of a `reduction` of a statement, and those around it that blocks may stand around, outermost first.
+    """The loop of a `reduction` of a statement, and the loops around it that blocks may enclose, outermost first.
 
-    No block ends inside one of the steps that are `whole`.
+    No block splits one of the steps that are `whole`.
     """
 
     model: KernelModel
@@ -125,8 +125,8 @@ class _Shape:
     def blocked(self, at: Loop, size: int) -> Tree:
         """The tree with a loop over blocks of that size around one of the outer loops.
 
-        What runs in front of the reduction runs for all blocks first, and what runs after it last; copies of its
-        operands are made in each block.
+        Nodes in front of the reduction run before all blocks, those after it last. Each block makes copies of its
+        operands.
         """
         axes = (each for each in self.tree.axes if each.name not in self._copied)
         tree = replace(self.tree, axes=tuple(self._with_copies(axis) for axis in axes))
@@ -140,7 +140,7 @@ class _Shape:
         return replace(tree, body=inside(tree.body))
 
     def _parts(self, block: Block) -> tuple[_Nodes, _Nodes, _Nodes]:
-        """What runs in front of the blocks, in each of them, and after them."""
+        """The nodes in front of the blocks, in each of them, and after them."""
         position = next(k for k, n in enumerate(block.nodes) if self.statement in below(n))
         node, first = block.nodes[position], block.nodes[:position]
         copies = tuple(self._along_reduction(n) for n in first if self._is_copy(n))
@@ -168,7 +168,7 @@ class _Shape:
 
     @cached_property
     def _copied(self) -> set[str]:
-        """The axes of copies that the axis of the reduction takes the place of."""
+        """The axes of copies that the axis of the reduction replaces."""
         return {self._axis_of(k, d).name for k, d in self._copies.items()}
 
     def _with_copies(self, axis: Axis) -> Axis:

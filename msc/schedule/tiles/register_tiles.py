@@ -32,8 +32,7 @@ _ELEMENT_BYTES = 4
 
 
 def tiled(tree: Tree, axis: str, size: int, how: Mark, *, ends_early: bool = False) -> Tree:
-    """The one loop over an axis in tiles of `size`. The loops over the points of a tile are marked `how`, and directly
-    around the statements.
+    """The tree with the only loop over an axis in tiles of `size`, whose points are innermost and marked `how`.
 
     If one tile has all iterations, there is no loop over tiles, unless calls decide where the axis ends and the points
     are no vectors.
@@ -47,7 +46,7 @@ def tiled(tree: Tree, axis: str, size: int, how: Mark, *, ends_early: bool = Fal
 
 
 def retiled(model: KernelModel, tree: Tree, axis: str, size: int, how: Mark) -> Tree:
-    """All iterations of an axis in tiles of `size`; of tiles of one iteration each stays a plain loop."""
+    """The tree with an axis in tiles of `size`; with tiles of one iteration, the loop stays as it is."""
     if size == 1:
         return tree
     known = tree.axis(axis)
@@ -60,8 +59,7 @@ def with_blocks_outermost(
 ) -> Tree:
     """The tree with its loops `over` blocks, by the dimensions of statements, around all others.
 
-    Where nothing is reduced, tiles of vectors are as wide as a pair of lines, of `pair` bytes, if that divides their
-    loop.
+    Without reductions, tiles of vectors are as wide as a pair of lines, of `pair` bytes, if that divides their loop.
     """
     names = [axis.name for dims in over for axis in tree.axes if dims.items() <= axis.dims.items()]
     columns = outline(tree).vector
@@ -76,7 +74,7 @@ def with_blocks_outermost(
 
 
 def vectors_innermost(tree: Tree, node: Node, loop: Loop) -> Tree:
-    """A node with one of its loops innermost, as vectors, and none else."""
+    """The tree with a loop of a node innermost, as its only vector loop."""
     others = [replace(each, mark="") if each.mark == "vector" else each for each in chain(node) if each is not loop]
     last = list(chain(node))[-1]
     (new,) = nested([*others, replace(loop, mark="vector")], last.body).nodes
@@ -84,7 +82,7 @@ def vectors_innermost(tree: Tree, node: Node, loop: Loop) -> Tree:
 
 
 def with_tail_along(tree: Tree, columns: str, tail: int, along: str) -> Tree:
-    """The last `tail` of the columns, which vectors run along, as vectors along another axis in all nodes."""
+    """The tree whose last `tail` columns run as vectors along another axis in all nodes."""
     shape, at = outline(tree), tree.axis(columns).extent - tail
     for node in shape.nodes:
         loops = list(chain(node))
@@ -95,7 +93,7 @@ def with_tail_along(tree: Tree, columns: str, tail: int, along: str) -> Tree:
 
 
 def _along_own(shape: Outline, node: Node, loops: list[Loop], at: int, along: str) -> tuple[Node, Node] | None:
-    """Along a loop that the node has of its own: the tail gets loops of its own, all else runs before it."""
+    """Along a loop of this node alone: the tail gets loops of its own, and the rest runs before it."""
     own, points = shape.own(node), _points(loops)
     carrier = next((loop for loop in own if loop.axis == along), None)
     if carrier is None:
@@ -108,7 +106,7 @@ def _along_own(shape: Outline, node: Node, loops: list[Loop], at: int, along: st
 
 
 def _across(shape: Outline, loops: list[Loop], at: int, along: str) -> tuple[Node, Node] | None:
-    """Across the rows of the tile; both parts share the node's own loops, so that what they sum stays in registers."""
+    """Across the rows of the tile; both parts share the node's own loops, so that sums stay in registers."""
     points = _points(loops)
     *others, lanes = points
     row = next((loop for loop in others if loop.axis == along), others[-1] if others else None)
@@ -120,7 +118,7 @@ def _across(shape: Outline, loops: list[Loop], at: int, along: str) -> tuple[Nod
 
 
 def _sequential(loop: Loop, along: str, sums: bool) -> Loop:
-    """Rows need not be unrolled where nothing is summed: the tail alone is a tile."""
+    """The loop without unrolling if it is over rows and nothing is summed: only the tail is a tile."""
     return loop if sums or loop.axis != along or loop.mark != "unroll" else replace(loop, mark="")
 
 
@@ -136,7 +134,7 @@ def without_marks(tree: Tree, how: Mark) -> Tree:
 
 
 def is_crossed(model: KernelModel, row: Axis, vector: Axis) -> bool:
-    """Whether in some array neighbours along `row` are neighbours, and those along `vector` lie apart."""
+    """Whether some array is contiguous along `row`, and not along `vector`."""
     return any(
         along_row == 1 and along_vector > 1
         for s, d in row.dims.items()

@@ -1,4 +1,4 @@
-"""Which register tile a reduction gets: the search finds the cheapest by a model of one step, predictions choose."""
+"""The choice of a reduction's register tile: a model of one step finds the cheapest, predictions choose."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from msc.schedule.tiles.tiling import RegisterTile, TileSearch
 NEAR_TILES = 1.3
 """Predictions compare register tiles within this ratio of the cheapest. It bounds the search on every machine."""
 TILES_OF_A_SIDE = 6
-"""Predictions compare so many tiles along one dimension. It bounds the search on every machine."""
+"""Predictions compare this many tiles along one dimension. It bounds the search on every machine."""
 FASTER_TILE = 0.95
 """Another tile along the same dimension is taken if it has at most this part of the predicted time. The error of the
 predictions is larger than the difference between tiles that are so similar. This margin holds for every machine.
 """
 MORE_WORK = 1.02
-"""How many times the work of a tile another one may do in order to move less data, whose time is predicted less well.
+"""Another tile that moves less data may do this many times the work: the time of moves is predicted less well.
 This margin holds for every machine.
 """
 
 Reasoned: TypeAlias = tuple[Tree, list[str]]
-"""A tree, and why."""
+"""A tree and its reasons."""
 
 
 @dataclass(frozen=True)
 class TileChoice:
     """The choice of a tile with rows along some of `sides`.
 
-    `made` makes the schedule that has a tile; or none, if its instructions alone take as many cycles as are given.
+    `made` makes the schedule with a tile; None if its instructions alone take the cycles that are given.
     """
 
     cost: KernelCost
@@ -53,15 +53,15 @@ class TileChoice:
         return first if faster is None else faster[0]
 
     def _fastest(self, tiles: Sequence[RegisterTile], most: float) -> tuple[Reasoned, float] | None:
-        """The first schedule of those with some tiles that takes the fewest cycles, fewer than `most`, and these."""
+        """The first schedule with one of the tiles that takes the fewest cycles, fewer than `most`, and these."""
         made = [option for tile in tiles if (option := self.made(tile, most)) is not None]
         found = self.cost.fastest([tree for tree, _ in made], most) if made else None
         return None if found is None else (made[found[0]], found[1])
 
     def faster(self, tree: Tree) -> tuple[Tree, float, list[str]] | None:
-        """Of the next ones along each dimension the one that is predicted to be faster than a tree, if any is.
+        """The fastest schedule with one of the next tiles along each dimension, if it is faster than a tree.
 
-        With the cycles that are predicted, and why.
+        With its predicted cycles and reasons.
         """
         known, most = self._nearest, FASTER_TILE * self.cost.prediction(tree, 1).cycles
         number = self.search.model.statements.index(self.search.statement)

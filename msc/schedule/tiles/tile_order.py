@@ -23,8 +23,8 @@ def tile_orders(
 ) -> Sequence[Sequence[Axis]]:
     """The orders of a kernel's band around the reduction `statement`: the loop over columns outermost, or innermost.
 
-    `others` stand by how far they stride, the furthest first; `rows` are those that have tiles. What L1 holds moves in
-    no order.
+    `others` are ordered by their strides, the largest first; `rows` are those that have tiles. If L1 holds all data,
+    there is one order.
     """
     ordered = _ordered(model, statement, columns, others, rows)
     outermost, innermost = (columns, *ordered), (*ordered, columns)
@@ -35,7 +35,7 @@ def tile_orders(
 def _ordered(
     model: KernelModel, statement: int, columns: Axis, others: Sequence[Axis], rows: Collection[str]
 ) -> Sequence[Axis]:
-    """The loops with those over rows last, if what the columns read changes with others."""
+    """The loops, those over rows last if an operand read by the columns changes with others."""
     column = columns.dims[statement]
     across = {axis.dims[statement] for axis in others if axis.name in rows}
     panels = [dims for dims in _moves(model, statement).values() if column in dims and not dims & across]

@@ -30,7 +30,7 @@ MAX_VECTORS = 8
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """Dimensions with how many of each, the rows, by `width` of the vector dimension; `cycles` a step for one row."""
+    """`rows`, dimensions with their counts, by `width` of the vector dimension; `cycles` per step and row."""
 
     rows: tuple[tuple[int, int], ...]
     width: int
@@ -51,7 +51,7 @@ _Rows: TypeAlias = tuple[int, ...]
 
 
 def _apart(counts: Sequence[int], rows: Iterable[_Rows]) -> int:
-    """How many elements accesses read that change with these rows of a tile with `counts` of each."""
+    """How many elements accesses that change with these rows read, in a tile with `counts` of each."""
     return sum(prod(counts[k] for k in each) for each in rows)
 
 
@@ -71,13 +71,13 @@ class _Loads:
     column: float = 0
     """Instructions to load all that changes with the row as a vector along the rows."""
     split: int = 0
-    """The accesses that change with the vector alone, and whose vectors each lie in two cache lines."""
+    """The accesses that change with the vector alone, and whose vectors may cross cache lines."""
     apart: int = 0
-    """Those of them that read panels of rows that lie apart, and come from beyond L2 each time."""
+    """The accesses that change with the vector alone, and read distant rows from beyond L2 each time."""
 
 
 def _rank(tile: RegisterTile) -> tuple[float, int]:
-    """The order of tiles that take equally long: the smaller one first."""
+    """The order of tiles: the fastest first; of equally fast ones the smallest."""
     return tile.cycles, tile.height * tile.width
 
 
@@ -93,21 +93,21 @@ class TileSearch:
     inner: tuple[int, ...] = ()
     """Reduced dimensions along which vectors may be summed: loops over these run no other statement."""
     fresh: frozenset[int] = frozenset()
-    """Arrays of which a loop around the kernel gives it another part in each iteration."""
+    """Arrays of which a loop around the kernel passes another part in each iteration."""
     _known: dict[tuple[int, ...], Sequence[RegisterTile]] = field(
         default_factory=dict[tuple[int, ...], Sequence[RegisterTile]], compare=False
     )
-    """By the dimensions of their rows all tiles that are possible."""
+    """All possible tiles by the dimensions of their rows."""
 
     def best(self, rows: tuple[int, ...]) -> RegisterTile:
-        """The cheapest tile; `rows` are the dimensions that may be the other side of it."""
+        """The cheapest tile; `rows` are the dimensions that may be its rows."""
         return self.best_of_each(rows)[0]
 
     def best_of_each(self, rows: tuple[int, ...], most: int = 1) -> Sequence[RegisterTile]:
-        """So many of the cheapest tiles along each of the dimensions `rows`, and without rows.
+        """The `most` cheapest tiles along each of the dimensions `rows`, and without rows.
 
-        The cheapest of all comes first. Where one of the dimensions is whole in the tile, a second one may add to its
-        rows. Where rows of the cheapest tile meet in few sets of L1, there is one with as few rows as stay there, too.
+        The cheapest of all comes first. If one dimension is whole in the tile, a second one may add to its rows. If
+        rows of the cheapest tile map to few sets of L1, the result also has a tile whose rows stay there.
         """
         one: list[_Side] = [() if row is None else ((row, self._counts(row)),) for row in (*rows, None)]
         high = self.target.vector_registers // 2
@@ -127,10 +127,10 @@ class TileSearch:
             yield cheapest
 
     def whole_row(self, parts: int) -> int | None:
-        """How much of a row to sum at once where every element is read once, from beyond L2.
+        """How much of a row to sum at once if every element is read once, from beyond L2.
 
-        A register tile would read a few lines of each row, which nothing fetches ahead; so the sums of whole rows stay
-        in L1, or of so much of a row that there are `parts` of it, and that a quarter of the cache holds.
+        A register tile would read a few lines of each row, which nothing fetches ahead. Instead, the sums of a whole
+        row stay in L1, or those of one of at least `parts` parts that a quarter of L1 holds.
         """
         if block_size(self.statement, self.vector) or not all(map(self._is_streamed, self._reads())):
             return None
@@ -143,7 +143,7 @@ class TileSearch:
         return range(1, len(self.statement.accesses()))
 
     def _is_streamed(self, access: int) -> bool:
-        """Whether it runs through an array once, along rows, and the array outgrows L2."""
+        """Whether an access reads an array once, along rows, and the array exceeds L2."""
         array, index = self.statement.accesses()[access]
         whole = index.used_dims() == set(range(len(self.statement.extents)))
         once = whole and self.statement.points <= prod(self.model.arrays[array].shape)
@@ -168,10 +168,10 @@ class TileSearch:
                 yield from self._with_tail(*side[0], width, loads)
 
     def _fits(self, counts: Sequence[int], vectors: int, loads: _Loads) -> bool:
-        """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
+        """Whether registers hold the sums, and operands that multiply-adds of a step or of the next steps share."""
         sums = prod(counts) * vectors
         if any(len(rows) == len(counts) for rows in loads.both):
-            # C compilers keep there what the next step reads again, as a depthwise convolution does
+            # C compilers keep values there that the next step of a depthwise convolution reads again
             spare = self.target.vector_registers - self.target.code.spare_registers
             return sums <= max(self.target.sums_in_flight, spare // 2)
         if loads.both:
@@ -179,9 +179,9 @@ class TileSearch:
         return self._holds(sums, min(vectors, prod(counts)))
 
     def _is_box(self, rows: Sequence[tuple[int, int]], width: int) -> bool:
-        """Whether the sums of a tile are evenly apart along each axis: a buffer of them holds no others.
+        """Whether the sums of a tile are evenly spaced along each axis: a buffer of them holds no others.
 
-        Those of some channels of two groups have the other channels of the first group between them.
+        Between sums of some channels of two groups are those of the first group's other channels.
         """
         inside = {dim: range(size) for dim, size in (*rows, (self.vector, width)) if size > 1}
         along = [steps for steps in steps_along(self.statement.write, inside) if steps]
@@ -194,7 +194,7 @@ class TileSearch:
         return sums + operands + SPARE_REGISTERS <= self.target.vector_registers
 
     def _leaves_tail(self, width: int) -> bool:
-        """Whether there are more columns than lanes, and the last tile of that width does not end with a vector."""
+        """Whether there are more columns than lanes, and the last tile of that width ends with part of a vector."""
         known = self.statement.bound(self.vector) is None
         return known and self.statement.extents[self.vector] > self.lanes and self._last(width)[1] > 0
 
@@ -203,7 +203,7 @@ class TileSearch:
         return divmod((self.statement.extents[self.vector] - 1) % width + 1, self.lanes)
 
     def _with_tail(self, row: int, counts: Sequence[int], width: int, loads: _Loads) -> Iterator[RegisterTile]:
-        """Tiles of whose last columns those that fill no vector run along the rows or a reduced dimension."""
+        """Tiles whose tail columns run as vectors along the rows or a reduced dimension."""
         statement, (whole, tail) = self.statement, self._last(width)
         tiles = (statement.extents[self.vector] - 1) // width
         carriers = [d for d in self.inner if statement.extents[d] >= 2 * self.lanes and not block_size(statement, d)]
@@ -223,13 +223,13 @@ class TileSearch:
                     yield RegisterTile(((row, count),), width, cycles, tail, along)
 
     def _counts(self, row: int) -> Sequence[int]:
-        """How many rows of a dimension a tile may have: as registers hold, and no part of a block."""
+        """The numbers of rows along a dimension that registers hold, and that divide a block."""
         counts = range(1, min(self.statement.extents[row], self.target.vector_registers) + 1)
         block = block_size(self.statement, row)
         return [n for n in counts if block % n == 0] if block else counts
 
     def _cycles_a_row(self, rows: tuple[tuple[int, int], ...], width: int, loads: _Loads) -> float:
-        """Cycles of one reduction step over all that the dimensions of the tile run through, for each of its rows."""
+        """Cycles of one reduction step over the whole extents of the tile's dimensions, for each row."""
         streamed, extents = self._streams(width), self.statement.extents
         parts = (cuts(extents[dim], size) for dim, size in (*rows, (self.vector, width)))
         cycles = sum(
@@ -239,7 +239,7 @@ class TileSearch:
         return (cycles + self._first_reading(rows, width, loads)) / prod(extents[dim] for dim, _ in rows)
 
     def _first_reading(self, rows: tuple[tuple[int, int], ...], width: int, loads: _Loads) -> float:
-        """Cycles of a step that the first tile of rows waits, in all panels, for what is new; others find it near."""
+        """Cycles of a step that the first tile of rows waits for new data in all panels; others find it in a cache."""
         extent, vectors = self.statement.extents[self.vector], pieces(width, self.lanes)
         if not loads.apart or extent <= width:
             return 0
@@ -252,12 +252,12 @@ class TileSearch:
         return self._tile_cycles(counts, pieces(width, self.lanes), loads, streamed)
 
     def _streams(self, width: int) -> bool:
-        """Whether what the vectors read in all steps of the reduction outgrows L1."""
+        """Whether half of L1 does not hold the data that vectors read in all steps."""
         steps = prod(self.statement.extents[d] for d in self.statement.reduced)
         return steps * width * self.target.vector_bytes // self.lanes > self.target.l1 // 2
 
     def _tail_cycles(self, rows: int, row: int, along: int, width: int, loads: _Loads) -> float:
-        """Cycles of one reduction step over the last tile's columns, those left along the rows or a reduction."""
+        """Cycles of one reduction step over the last tile's columns, the tail along the rows or a reduction."""
         whole, tail = self._last(width)
         streamed = self._streams(whole * self.lanes)
         if along != row:
@@ -269,7 +269,7 @@ class TileSearch:
         return cycles + (loads.column * across + loads.vector * tail) / self.target.ports.load
 
     def _along(self, dim: int, rows: int, row: int, tail: int) -> float:
-        """Cycles a step of columns whose sums run along a reduced dimension, a vector for each element of the tile."""
+        """Cycles per step of columns that are summed along a reduced dimension, one vector per element of the tile."""
         steps, each = (strides(self.model, self.statement, d)[1:] for d in (dim, row))
         columns = strides(self.model, self.statement, self.vector)[1:]
         loads = sum(
@@ -283,10 +283,10 @@ class TileSearch:
         return vectors / self.lanes + rows * tail * self.target.latency.reduce_lanes / extent
 
     def _tile_cycles(self, counts: Sequence[int], vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
-        """`more` are multiply-adds besides those of the rows.
+        """Cycles of one step of a tile; `more` are multiply-adds besides those of the rows.
 
-        Where the core looks ahead as far as the next tiles, their sums fill the time that sums of this one wait for
-        one another; the few steps of a short reduction have no loops.
+        If the core looks ahead to the next tiles, it computes their sums while those of this one wait for one another.
+        The few steps of a short reduction have no loop.
         """
         rows = _apart(counts, loads.row)
         sums = prod(counts) * vectors + more
@@ -324,9 +324,9 @@ class TileSearch:
         )
 
     def _widths(self, extent: int) -> list[int]:
-        """Widths of tiles; for panels that are copied the greatest up to `wide_nr` that finds room on the stack.
+        """Widths of tiles; for packed panels only the greatest up to `wide_nr` that fits on the stack.
 
-        For each panel all rows pass by, so that wide ones read less.
+        Each panel reads all rows, so wide ones read less.
         """
         widths = _widths(extent, self.lanes)
         column = sum(map(self._column_bytes, self._reads()))
@@ -336,7 +336,7 @@ class TileSearch:
         return [max([n for n in wide if n * column <= self.target.stack_of_places], default=wide[-1])]
 
     def _column_bytes(self, read: int) -> int:
-        """Cycles to copy one column of a panel."""
+        """Bytes of one column of a packed panel; 0 for other reads."""
         array, index = self.statement.accesses()[read]
         copied = {self.model.statements[k].target for k in packing_copies(self.model)}
         if array not in copied or not strides(self.model, self.statement, self.vector)[read]:
@@ -345,7 +345,7 @@ class TileSearch:
         return prod(self.statement.extents[d] for d in rows) * self._itemsize(array)
 
     def _is_split(self, read: int) -> bool:
-        """Whether vectors begin at any element, as other dimensions move by no whole vectors. Not of local arrays."""
+        """Whether vectors may begin at any element, as other dimensions do not move by whole ones; not of locals."""
         if self.model.arrays[self.statement.accesses()[1 + read][0]].kind == "internal":
             return False
         others = [d for d, n in enumerate(self.statement.extents) if d != self.vector and n > 1]
@@ -356,7 +356,7 @@ class TileSearch:
         return prod(array.shape) * BYTES[array.dtype] > self.target.l2 // 2
 
     def _reads_rows_apart(self, read: int) -> bool:
-        """Whether steps of the reduction read rows apart, of what is new and more than L1 holds."""
+        """Whether steps of the reduction read distant rows of new data that L1 does not hold."""
         number = self.statement.accesses()[1 + read][0]
         array = self.model.arrays[number]
         steps = (strides(self.model, self.statement, d)[1 + read] for d in self.statement.reduced)
@@ -364,16 +364,16 @@ class TileSearch:
         return far and min((s for s in steps if s), default=0) >= self.statement.extents[self.vector]
 
     def _rows_kept(self, read: int, stride: int, streams: int) -> int:
-        """How many rows `stride` elements apart find place in L1 together, beside what vectors stream through it."""
+        """How many rows `stride` elements apart fit in L1 together, beside the streams of vectors."""
         array = self.statement.accesses()[1 + read][0]
         return rows_kept(self.target, abs(stride) * self._itemsize(array), streams)
 
 
 _Side: TypeAlias = tuple[tuple[int, Sequence[int]], ...]
-"""Dimensions that may be rows of a tile, with how many of each."""
+"""Dimensions that may be rows of a tile, with the possible counts of each."""
 
 
 def _widths(extent: int, lanes: int) -> list[int]:
-    """Whole vectors up to MAX_VECTORS, and the whole extent where it is that small."""
+    """Whole vectors up to MAX_VECTORS, and the whole extent if it is no larger."""
     widths = [lanes * k for k in range(1, MAX_VECTORS + 1) if lanes * k < extent]
     return [*widths, extent] if extent <= lanes * MAX_VECTORS else widths
