@@ -48,7 +48,7 @@ from msc.targets.machine import Machine
 
 NEAR = 1.05
 """The predicted time of vectors that are less full than the fullest is multiplied by this, as parts of vectors take
-more time than is predicted. The margin holds for every machine.
+more time than is predicted. The margin is the same on every machine.
 """
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
