@@ -18,7 +18,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0402",
         "bad pass option",
-        "The pass has no option of this name, or the option takes a value of another kind. The note lists the"
+        "The pass has no option of this name, or the option does not take this value. The note lists the"
         " options of the pass.",
     ),
     Code(
