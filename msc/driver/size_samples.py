@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -24,12 +24,11 @@ def sample_changes(stage: Stage, model: LoadedModel, options: CompileOptions) ->
     """For `lift-sizes`, where the stage has it and calls decide sizes: the model at other sizes."""
     if not options.open_dims or not stage.has(LiftSizes.name):
         return {}
-    names = sorted(options.open_dims)
-    ranges = [options.open_dims[name] for name in names]
-    at = sample_sizes(ranges)
-    samples = tuple(_sample(model, options, dict(zip(names, sizes, strict=True))) for sizes in at)
-    least = tuple(low for low, _ in ranges)
-    smallest = None if least in at else _smallest(model, options, dict(zip(names, least, strict=True)))
+    ranges = [options.open_dims[name] for name in sorted(options.open_dims)]
+    at, least = sample_sizes(ranges), tuple(low for low, _ in ranges)
+    own = EvaluatedParameters(model.module, model.weights())
+    samples = tuple(_sample(model, options, sizes, own) for sizes in at)
+    smallest = None if least in at else _smallest(model, options, least, own)
     return {LiftSizes.name: {"samples": samples, "smallest": smallest}}
 
 
@@ -45,22 +44,24 @@ def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
     return [*alone, tuple(middle)]
 
 
-def _smallest(model: LoadedModel, options: CompileOptions, sizes: Mapping[str, int]) -> Sample | None:
+def _smallest(
+    model: LoadedModel, options: CompileOptions, sizes: tuple[int, ...], own: EvaluatedParameters
+) -> Sample | None:
     """None if there is no such model, as an image of one pixel is smaller than a filter: no call can have that size."""
     try:
-        return _sample(model, options, sizes)
+        return _sample(model, options, sizes, own)
     except MscError:
         return None
 
 
-def _sample(model: LoadedModel, options: CompileOptions, sizes: Mapping[str, int]) -> Sample:
-    ranges = {name: (size, size) for name, size in sizes.items()}
+def _sample(model: LoadedModel, options: CompileOptions, sizes: tuple[int, ...], own: EvaluatedParameters) -> Sample:
+    """The model at some sizes, beside one whose parameters are its `own`."""
+    ranges = {name: (size, size) for name, size in zip(sorted(options.open_dims), sizes, strict=True)}
     bound = replace(options, dims={**options.largest_dims, **ranges})
     other = read_model(model.path, bound)
     leave_open(other.module, options.open_dims)
     PassManager(other.context, other.sources, verify_each=False).run(other.module, _passes(other, bound))
-    own = EvaluatedParameters(model.module, model.weights())
-    return Sample(tuple(sizes.values()), other.module, EvaluatedParameters(other.module, other.weights()), own)
+    return Sample(sizes, other.module, EvaluatedParameters(other.module, other.weights()), own)
 
 
 def _passes(model: LoadedModel, options: CompileOptions) -> Sequence[ModulePass]:

@@ -21,7 +21,7 @@ from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
-from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute, valid_tensor
+from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute
 from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
 from msc.graph.shapes.size_expressions import Linear, linear, numbers_of, of_sizes, product
@@ -29,7 +29,7 @@ from msc.ir.contracts import Contract
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.poly.valid_extents import Factor, Size, size_at
+from msc.poly.valid_extents import Factor, Size
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 
@@ -78,26 +78,12 @@ class LiftSizes(ModulePass):
         _cut(entry, found, sizes, self.samples)
         at = [sample.sizes for sample in self.samples]
         if self.smallest is not None:
-            _check_results(entry, valid, self.smallest)
+            smallest = Comparison(op, valid, self.smallest, moves)
+            smallest.check_results()
             with suppress(DecidedByCall):  # other operations, as dimensions of 1 broadcast
-                differing.append(Comparison(op, valid, self.smallest, moves).check())
+                differing.append(smallest.check())
                 at.append(self.smallest.sizes)
         _lift(differing, at, [size.high for size in sizes])
-
-
-def _check_results(entry: FuncOp, valid: ValidExtents, smallest: Sample) -> None:
-    """A size that is cut off at the smallest sizes, such as that of a slice, is not linear there."""
-    other = find_entry(smallest.module)
-    results, others = entry.body.block.last_op, None if other is None else other.body.block.last_op
-    assert isinstance(results, ReturnOp)
-    assert isinstance(others, ReturnOp)
-    given = entry.res_attrs or [DictionaryAttr({})] * len(results.operands)
-    for number, (mine, theirs, said) in enumerate(zip(results.operands, others.operands, given, strict=True)):
-        dims = valid_tensor(said.data, static_shape(mine), valid.sizes) if VALID in said.data else valid.of(mine)
-        found, shape = tuple(size_at(dim, smallest.sizes) for dim in dims), static_shape(theirs)
-        if found != shape:
-            at = ", ".join(f"{size.name} = {n}" for size, n in zip(valid.sizes, smallest.sizes, strict=True))
-            raise differs(results, f"at {at} output {number} has the shape {list(shape)}, not {list(found)}")
 
 
 def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequence[int]) -> None:

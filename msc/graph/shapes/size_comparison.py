@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -17,6 +17,7 @@ from msc.dialects.arrays import Array, dense_array
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
+from msc.dialects.open_sizes import VALID, valid_tensor
 from msc.graph.shapes.open_moves import MovedOperations
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
@@ -72,6 +73,19 @@ class Comparison:
                 self._check_places(op)
         self._block(self._ours.body.block, self._theirs.body.block)
         return self._constants
+
+    def check_results(self) -> None:
+        """Raises MSC0208 for results of other shapes: a size that is cut off, as that of a slice, is not linear."""
+        ours, theirs = (function.body.block.last_op for function in (self._ours, self._theirs))
+        assert isinstance(ours, ReturnOp)
+        assert isinstance(theirs, ReturnOp)
+        given = self._ours.res_attrs or [DictionaryAttr({})] * len(ours.operands)
+        for number, (mine, sampled, said) in enumerate(zip(ours.operands, theirs.operands, given, strict=True)):
+            is_said, shape = VALID in said.data, static_shape(sampled)
+            dims = valid_tensor(said.data, static_shape(mine), self._valid.sizes) if is_said else self._valid.of(mine)
+            found = tuple(size_at(dim, self._sample.sizes) for dim in dims)
+            if found != shape:
+                raise self._differs(ours, f"output {number} has the shape {list(shape)}, not {list(found)}")
 
     def _block(self, block: Block, other: Block) -> None:
         ours, theirs = ([op for op in b.ops if not isinstance(op, _GIVEN)] for b in (block, other))

@@ -17,6 +17,7 @@ from tests.fuzz.api_arguments import Choices
 from tests.fuzz.library_calls import call, callables
 
 X = Tensor(np.ones((2, 3), np.float32))
+MASKED: Any = np.ma.masked
 CALLS = 3000
 
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -35,7 +36,8 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: msc.set_seed(), TypeError, "msc.set_seed needs 'seed'"),  # pyright: ignore
     (lambda: msc.get_context(4), TypeError, "msc.get_context: key is 4"),  # pyright: ignore
     (lambda: msc.train.load_checkpoint(), TypeError, "train.load_checkpoint needs"),  # pyright: ignore
-    (lambda: ops.avg_pool1d(X[None], 2, 1, (np.ma.masked, 1)), TypeError, r"MSC0813.*\(masked, 1\)"),  # pyright: ignore
+    (lambda: ops.avg_pool1d(X[None], 2, 1, (MASKED, 1)), TypeError, r"MSC0813.*\(masked, 1\)"),
+    (lambda: X.cumsum((MASKED, 1)), ValueError, r"Tensor.cumsum(.|\n)*it ended with MaskError"),
     (lambda: msc.numpy.arange("a"), TypeError, "numpy.arange.*'a'"),  # pyright: ignore
 ]
 
