@@ -50,6 +50,9 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+DISTRIBUTION = "msc-compiler"
+"""What pip calls the package. The package `msc` of the Python index is another program."""
+
 _NAMES = {
     "msc.common.api": "jit_class",
     "msc.common.dtype": "dtype_to_nptype float_ int_ pytype_to_dtype",

@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "opt": "Run passes over a module and print it.",
     "sim": "Simulate a kernel for Ascend cores, or a list of cases.",
     "stages": "List the stages from model to artifact.",
+    "cache": "Show the cache of compiled models, or empty it.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",
 }
 """Verb -> what `msc --help` says of it; the module msc.driver.verbs.<verb> holds it as `command`."""
@@ -58,7 +59,7 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(msc.__version__, prog_name="msc")
+@click.version_option(msc.__version__, message=f"msc %(version)s ({msc.DISTRIBUTION})")
 @click.option("--debug", is_flag=True, help="Show the Python traceback of an error.")
 def command(debug: bool) -> None:
     """A MindSpore-style multi-level compiler: models to readable C."""

@@ -121,12 +121,18 @@ class Cache:
                 self.memo.find_out(out, lambda: copied)
 
     def clear(self) -> int:
-        """Remove every entry; how many there were."""
+        """Remove every entry and all notes; how many entries there were."""
         entries = self._entries()
-        for path, _, _ in entries:
-            with suppress(OSError):
-                path.unlink()
+        _remove(*(path for path, _, _ in entries), *self._notes())
         return len(entries)
+
+    def sizes(self) -> list[int]:
+        """The bytes of every entry."""
+        return [size for _, size, _ in self._entries()]
+
+    def _notes(self) -> list[Path]:
+        with os.scandir(self.folder) as found:
+            return [Path(entry.path) for entry in found if entry.name.endswith(_NOTES)]
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
@@ -151,10 +157,10 @@ class Cache:
             if path != keep:
                 _remove(path, self.memo.note(path))
                 total -= size
-        notes = [entry for entry in os.scandir(self.folder) if entry.name.endswith(_NOTES)]
+        notes = self._notes()
         if len(notes) > MAXIMUM_NOTES:
-            notes.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
-            _remove(*(Path(entry.path) for entry in notes[: MAXIMUM_NOTES // 2]))
+            notes.sort(key=lambda note: note.lstat().st_mtime)
+            _remove(*notes[: MAXIMUM_NOTES // 2])
         _remove(*(path for path in self.folder.glob(".*.tmp") if _age(path) > _ABANDONED_SECONDS))
 
 

@@ -19,6 +19,9 @@ from msc.driver.verbs.verb import Verb
 from msc.support.diagnostics import MscError
 from msc.support.wording import counted
 
+_REQUIRED = ("xdsl", "numpy", "ml_dtypes", "click", "islpy", "safetensors", "rich")
+"""The packages that msc's own brings with it."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -49,29 +52,66 @@ def command(as_json: bool) -> int:
 def examine() -> Iterator[Finding]:
     """All findings, in the order in which they are shown."""
     yield Finding("python", f"{platform.python_version()} at {sys.executable}")
-    for package in ("msc", "xdsl", "numpy", "islpy"):
+    yield Finding("msc", f"{msc.__version__} ({msc.DISTRIBUTION}) at {_folder() / 'msc'}")
+    yield from _strangers()
+    for package in ("xdsl", "numpy", "islpy"):
         yield _package(package, required=True)
     for package in ("onnx", "onnxruntime"):
         yield _package(package, required=False)
     yield from _compiler()
     yield _cpu()
     yield _cache_folder()
+    yield from _beside_packages()
 
 
 def _package(name: str, *, required: bool) -> Finding:
     try:
         return Finding(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        remedy = f"{sys.executable} -m pip install {_source(name)}"
+        remedy = f"{sys.executable} -m pip install {name}"
         return (
             Finding(name, "not installed", remedy) if required else Finding(name, f"not installed (optional: {remedy})")
         )
 
 
-def _source(package: str) -> str:
-    """What pip installs a package from: msc from its own folder, since the index's package of that name is another."""
-    folder = Path(msc.__file__).parents[1]
-    return f"-e {shlex.quote(str(folder))}" if package == "msc" else package
+def _strangers() -> Iterator[Finding]:
+    """An installed distribution `msc` that is not ours: it writes into the folder `msc`, before or over our files."""
+    for found in importlib.metadata.distributions(name="msc"):
+        if "MindSpore" not in (found.metadata["Summary"] or ""):
+            pip = f"{sys.executable} -m pip"
+            again = f"{pip} install --force-reinstall --no-deps {_source()}"
+            message = (
+                f"the package 'msc' {found.version} of the index is installed: another program, in our folder 'msc'"
+            )
+            yield Finding("other msc", message, f"{pip} uninstall msc && {again}")
+            return
+
+
+def _source() -> str:
+    """What pip installs msc from: the clone, or the name of a package that was installed without one."""
+    clone = _folder()
+    return f"-e {shlex.quote(str(clone))}" if (clone / "pyproject.toml").exists() else msc.DISTRIBUTION
+
+
+def _folder() -> Path:
+    """Where the package `msc` lies."""
+    return Path(msc.__file__).parents[1]
+
+
+def _beside_packages() -> Iterator[Finding]:
+    """Other names than its own that a package puts at the top level, as `tests`: any `import tests` finds them."""
+    for name in _REQUIRED:
+        try:
+            files = importlib.metadata.files(name) or ()
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        tops = {file.parts[0] for file in files if len(file.parts) > 1}
+        others = sorted(top for top in tops - {name} if top.isidentifier() and not top.startswith("_"))
+        if others:
+            message = (
+                f"{name} also installs {', '.join(others)}: msc imports none of them, `import {others[-1]}` finds it"
+            )
+            yield Finding("top level", message)
 
 
 def _compiler() -> Iterator[Finding]:
@@ -103,8 +143,8 @@ def _cache_folder() -> Finding:
     from msc.runtime.cache import cache_folder, is_private
 
     folder = cache_folder()
-    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
+        nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
         if nearest == folder and not is_private(folder):
             return _unusable(f"{folder} is another user's, or others may write to it: it is not used")
         with tempfile.TemporaryFile(dir=nearest):

@@ -71,6 +71,19 @@ CODES: tuple[Code, ...] = (
         "An empty file is replaced as well. For any other, name another output, or give `--force`.",
     ),
     Code(
+        "MSC0012",
+        "another package named msc",
+        "The package `msc` of the Python index is another program, which installs into a folder of that name. msc's "
+        "own package is called `msc-compiler`, and it is imported as `msc`. Uninstall the other one, then install "
+        "msc-compiler again from its folder; `msc doctor` finds such packages.",
+    ),
+    Code(
+        "MSC0013",
+        "cache cannot be used",
+        "The folder of the cache cannot be made, or others than its owner may write to it: what it holds cannot "
+        "be trusted. msc compiles without a cache then. MSC_CACHE_DIR names another folder.",
+    ),
+    Code(
         "MSC0014",
         "option without effect",
         "An option was given that changes nothing for this kind of model: an artifact is compiled already, a later"

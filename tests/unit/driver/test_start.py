@@ -31,3 +31,13 @@ def test_ignored_interrupts_stay_ignored() -> None:
     code = f"import atexit, os; atexit.register(lambda: print(signal.getsignal(2) == signal.SIG_IGN))\n{code}"
     result = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "True")
+
+
+@pytest.mark.parametrize("entry", ["main", "main_opt"])
+def test_a_package_that_lies_over_msc(entry: str) -> None:
+    """As the index's `msc` would: its `__init__.py` in the place of ours."""
+    code = f"import msc; del msc.DISTRIBUTION; from msc.driver import start; start.{entry}()"
+    result = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("error[MSC0012]")
+    assert "Traceback" not in result.stderr

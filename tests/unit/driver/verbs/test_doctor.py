@@ -1,5 +1,6 @@
 import importlib.metadata
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -64,12 +65,61 @@ def test_findings_are_printed_as_json() -> None:
     assert {"python", "C compiler", "cache"} <= {finding["subject"] for finding in found}
 
 
-def test_msc_is_installed_from_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package index may have another package of that name."""
-
+def test_a_missing_package_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    assert (subjects()["msc"].remedy or "").endswith(f"pip install -e {Path(__file__).parents[4]}")
     assert (subjects()["xdsl"].remedy or "").endswith("pip install xdsl")
+
+
+def install(folder: Path, name: str, summary: str, *files: str) -> None:
+    """A distribution as pip leaves it: its metadata and the files that it lists."""
+    info = folder / f"{name}-1.1.20.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.1.20\nSummary: {summary}\n")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+
+
+def test_another_package_named_msc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The index has one: installed, it is reported, with what puts ours in its place again."""
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert "other msc" not in subjects()
+    install(tmp_path, "msc", "micro services")
+    remedy = subjects()["other msc"].remedy or ""
+    assert "uninstall msc &&" in remedy
+    assert remedy.endswith(f"-e {Path(__file__).parents[4]}")
+    (tmp_path / "msc-1.1.20.dist-info" / "METADATA").write_text("Name: msc\nVersion: 1\nSummary: like MindSpore\n")
+    assert "other msc" not in subjects()
+
+
+def test_what_packages_leave_at_the_top_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    install(
+        tmp_path, "xdsl", "", "xdsl/__init__.py", "zoo/a.py", "_own/b.py", "xdsl.libs/c.so", "../../bin/d", "one.py"
+    )
+    finding = subjects()["top level"]
+    assert "installs zoo:" in finding.found
+    assert finding.remedy is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_home_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MSC_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tmp_path.chmod(0)
+    try:
+        assert subjects()["cache"].remedy is not None
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_folder_that_the_system_refuses_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an unreadable home is, to all but root."""
+
+    def refused(path: Path, **_: object) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refused)
+    assert subjects()["cache"].remedy is not None
