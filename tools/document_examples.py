@@ -1,6 +1,6 @@
 """The examples of the documentation: run them, compare, and on request write their outputs anew.
 
-    python tools/document_examples.py README.md docs/*.md     # write the outputs as they are now
+    python tools/document_examples.py README.md docs/*.md docs/*/*.md     # write the outputs as they are now
 
 A `console` block holds commands (`$ ...`) and what they print; a `python` block runs after those before it in the same
 document. Both run in a scratch folder that has the project's `samples` and `msc`. Other blocks are only shown.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = 120
 _NOT_FOUND = 127

@@ -1,7 +1,7 @@
-"""The table of instructions in docs/ascend.md: published figures, and what the simulator's micro-programs give.
+"""The table of docs/evidence/ascend-simulator.md: published figures of instructions, and what the simulator gives.
 
 python -m benchmarks.ascend.instructions            prints the table
-python -m benchmarks.ascend.instructions --write    writes it into docs/ascend.md
+python -m benchmarks.ascend.instructions --write    writes it into docs/evidence/ascend-simulator.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.ascend import micro_programs as micro
 from benchmarks.ascend.micro_programs import Row
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "ascend.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "ascend-simulator.md"
 BEGIN, END = "<!-- instructions: begin -->", "<!-- instructions: end -->"
 _B1, _B3, _PR = "ascend910b1", "ascend910b3", "ascend950pr"
 
@@ -134,7 +134,7 @@ def markdown(table: list[Row]) -> str:
 def main() -> None:
     """Print the table, or write it into the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write it into docs/ascend.md")
+    parser.add_argument("--write", action="store_true", help="write it into docs/evidence/ascend-simulator.md")
     text = markdown(rows())
     if not parser.parse_args().write:
         print(text)

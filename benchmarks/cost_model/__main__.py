@@ -23,7 +23,7 @@ from msc.targets.catalogue import machine_named
 @click.option("--built", type=click.Path(path_type=Path), help="Where --compile and --repeat keep built kernels.")
 @click.option("--renew", "renewed", metavar="MACHINE", help="Measure kernels whose schedules no longer fit them.")
 @click.option("--fit", "fitted", metavar="MACHINE", help="Print the figures that fit the machine's corpus best.")
-@click.option("--report", is_flag=True, help="Write the tables of docs/cost-model.md.")
+@click.option("--report", is_flag=True, help="Write the tables of docs/evidence/cost-model.md.")
 @click.option("--cpu", default=0, show_default=True, help="The processor that measures.")
 @click.option("--seconds", default=3600.0, show_default=True, help="Time to spend on --collect, --compile or --repeat.")
 def main(

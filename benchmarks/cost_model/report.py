@@ -1,4 +1,4 @@
-"""The tables of docs/cost-model.md: how far predictions are from measured times, and picks from the best schedule."""
+"""The tables of docs/evidence/cost-model.md: errors of predicted times, and picks beside the best schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.cost_model.kernels import Subject, favoured_picks, regret, repea
 from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cost-model.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "cost-model.md"
 BEGIN, END = "<!-- errors -->\n", "<!-- end of errors -->"
 CLOSE = 1.05
 """Times the fastest measured schedule that a pick may take to count as one of the best."""

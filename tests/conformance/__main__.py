@@ -30,7 +30,7 @@ KINDS = (*CATEGORIES.values(), RANDOM)
 @click.option("--seconds", default=120, show_default=True, help="Time limit of a case.")
 @click.option("--record", type=click.Path(path_type=Path), help="Add one JSON line a case to this file.")
 @click.option("--from-record", type=click.Path(path_type=Path, exists=True), help="Do not run: read such a file.")
-@click.option("--write", is_flag=True, help="Write the table into docs/onnx.md.")
+@click.option("--write", is_flag=True, help="Write the table into docs/evidence/onnx-conformance.md.")
 @click.option("--write-expectations", "expect", is_flag=True, help="Write the file of expected failures.")
 def main(
     names: Sequence[Executor],

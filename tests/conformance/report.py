@@ -1,4 +1,4 @@
-"""The table of docs/onnx.md: how many cases of each class pass."""
+"""The table of docs/evidence/onnx-conformance.md: how many cases of each class pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conformance.expectations import short_reason
 from tests.conformance.running import Outcome
 from tests.conformance.suite import NOT_PLAIN
 
-PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "onnx-conformance.md"
 
 
 def is_plain(outcome: Outcome) -> bool:
@@ -75,13 +75,16 @@ def _specialised(results: Mapping[str, Sequence[Outcome]]) -> Iterable[str]:
 
 
 def _reasons(results: Mapping[str, Sequence[Outcome]]) -> Iterable[str]:
-    for executor, outcomes in results.items():
-        counts = Counter(_kind_of(o.reason) for o in outcomes if not o.passed)
-        yield f"Why cases do not pass ({executor}):"
-        yield ""
-        yield from ("| cases | reason |", "|---:|---|")
-        yield from (f"| {count} | {reason} |" for reason, count in counts.most_common())
-        yield ""
+    counts = {e: Counter(_kind_of(o.reason) for o in outcomes if not o.passed) for e, outcomes in results.items()}
+    total = Counter[str]()
+    for counted in counts.values():
+        total += counted
+    yield "Why cases do not pass:"
+    yield ""
+    yield "| " + " | ".join(counts) + " | reason |"
+    yield "|" + "---:|" * len(counts) + "---|"
+    for reason, _ in total.most_common():
+        yield "| " + " | ".join(str(counted[reason]) for counted in counts.values()) + f" | {reason} |"
 
 
 def _kind_of(reason: str) -> str:

@@ -35,7 +35,7 @@ SWITCHES = find_backend("cpu").all_switches
 )
 @click.option("--seconds", default=600, show_default=True, help="Time limit of a check without one optimisation.")
 @click.option("--record", type=click.Path(path_type=Path), help="A JSON line a check; what stands there is done.")
-@click.option("--write", "mark", help="Write the table into docs/cli.md, between the marks of this name.")
+@click.option("--write", "mark", help="Write the table into the page, between the marks of this name.")
 def main(
     names: Sequence[str],
     suites: Sequence[str],

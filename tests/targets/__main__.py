@@ -17,7 +17,7 @@ from tests.switched.suites import SUITES, chosen
 from tests.targets.machines import MACHINES
 from tests.targets.trying import MATHS, Outcome, measured, tried
 
-PAGE = Path(__file__).parents[2] / "docs" / "generated-c.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "machines.md"
 ALL = (MATHS, *(suite for suite in SUITES if suite != "light models"))
 
 
@@ -40,7 +40,7 @@ ALL = (MATHS, *(suite for suite in SUITES if suite != "light models"))
 @click.option("--cflags", default="", help="For the C compiler, after msc's own, say -O1 to be done sooner.")
 @click.option("--seconds", default=600, show_default=True, help="Time limit of a check.")
 @click.option("--record", type=click.Path(path_type=Path), help="A JSON line a check; what stands there is done.")
-@click.option("--write", is_flag=True, help="Write the table into docs/generated-c.md.")
+@click.option("--write", is_flag=True, help="Write the table into docs/evidence/machines.md.")
 def main(
     names: Sequence[str],
     suites: Sequence[str],

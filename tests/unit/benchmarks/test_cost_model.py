@@ -1,4 +1,4 @@
-"""docs/cost-model.md shows what the model does on the corpus; the corpus holds schedules that fit their kernels."""
+"""docs/evidence/cost-model.md shows what the model does on the corpus, whose schedules fit their kernels."""
 
 from __future__ import annotations
 

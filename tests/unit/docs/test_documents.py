@@ -10,7 +10,11 @@ import pytest
 from msc.driver.passes.opt import OptOptions, run_opt
 from tools.document_examples import DOCUMENTS, ROOT, blocks, refreshed
 
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -30,5 +34,19 @@ def test_modules_are_read(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    targets = LINK.findall(path.read_text("utf-8"))
-    assert not [target for target in targets if not (path.parent / target).exists()]
+    for file, anchor in LINK.findall(path.read_text("utf-8")):
+        target = path.parent / file if file else path
+        assert target.exists(), file
+        assert not anchor or anchor in anchors(target), f"{file}#{anchor}"
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link may name in a page: its headings in small letters, with `-` for spaces and no other signs."""
+    titles = HEADING.findall(path.read_text("utf-8"))
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = DOCS / "index.md"
+    linked = {(DOCS / file).resolve() for file, _ in LINK.findall(index.read_text("utf-8"))}
+    assert set(DOCS.rglob("*.md")) - linked == {index}
