@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from msc.runtime.program import ELEMENT_BYTES, CProgram, Signature, TensorSpec
 from msc.runtime.weights import assembly_name, bytes_name
+from msc.support.escaping import c_string
 from msc.support.manifests import manifest_text
 
 _TABLE = """/* {name} as a table, for programs that work on any model. */
@@ -61,14 +62,6 @@ def _row(tensor: TensorSpec) -> str:
     shape = ", ".join(str(size) for size in tensor.shape) or "1"
     fields = f'"{tensor.dtype}", {ELEMENT_BYTES[tensor.dtype]}, {tensor.elements}, {len(tensor.shape)}, {{{shape}}}'
     return f"    {{{c_string(tensor.name)}, {fields}}},\n"
-
-
-def c_string(text: str) -> str:
-    """A C string literal: JSON's escapes are C's, once everything outside ASCII is an octal escape."""
-    plain = "".join(
-        chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in text.encode("utf-8", "replace")
-    )
-    return f'"{plain}"'
 
 
 def main_text() -> str:

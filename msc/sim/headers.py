@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 
+from msc.support.escaping import c_comment, c_string
 from msc.targets.davinci import Cold, DavinciTarget
 from msc.targets.davinci_isa import C_TYPES, CONTROL, DTYPES, INSTRUCTIONS, Instruction, Pipe, Space
 
@@ -130,7 +131,7 @@ def _function(i: Instruction) -> Iterator[str]:
     operands = ["dst", *(f"src{k}" if len(i.spaces) > 2 else "src" for k in range(len(i.spaces) - 1))][: len(i.spaces)]
     typed = [f"const volatile void *{name}, int {name}_type" for name in operands]
     numbers = [f"{'double' if p.real else 'int64_t'} {p.name}" for p in i.parameters]
-    yield f"/* {i.pipe.name}: {i.note}. */"
+    yield c_comment(f"{i.pipe.name}: {i.note}.")
     yield f"static inline void {i.name}_({', '.join(['uint32_t line', *typed, *numbers])}) {{"
     yield f"    struct dv_instr *i = dv_next(DV_{i.name}, line);"
     for k, name in enumerate(operands):
@@ -167,7 +168,7 @@ def _numbers(declaration: str, values: list[int]) -> str:
 
 
 def _strings(declaration: str, words: tuple[str, ...] | list[str]) -> str:
-    return f"static const char *const {declaration} = {{{', '.join(f'{chr(34)}{w}{chr(34)}' for w in words)}}};"
+    return f"static const char *const {declaration} = {{{', '.join(map(c_string, words))}}};"
 
 
 _PROLOGUE = """/* Made by msc.sim.headers: CCE's instructions of a DaVinci core, for the simulator.

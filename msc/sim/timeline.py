@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from msc.sim.result import Event, SimulationResult
+from msc.support.escaping import markup_text
 from msc.targets.davinci_isa import Pipe
 
 _LANES = (Pipe.S, Pipe.MTE2, Pipe.MTE1, Pipe.M, Pipe.V, Pipe.FIX, Pipe.MTE3)
@@ -50,5 +49,5 @@ def _box(event: Event, start: float, end: float, scale: float, top: int) -> str:
     title = f"{event.name}: {event.start:.1f} to {event.end:.1f}, line {event.line}"
     return (
         f'<rect x="{left:.2f}" y="{top}" width="{width:.2f}" height="{_HEIGHT}" fill="{colour}">'
-        f"<title>{escape(title)}</title></rect>"
+        f"<title>{markup_text(title)}</title></rect>"
     )

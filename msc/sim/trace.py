@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 
 from msc.sim.result import PIPES, Event, SimulationResult
+from msc.support.escaping import csv_text
 from msc.targets.davinci_isa import Pipe
 
 _PROCESSES: Mapping[Pipe, tuple[int, str, str]] = {
@@ -84,16 +83,12 @@ def instruction_csv(result: SimulationResult) -> str:
     rows: dict[tuple[str, int, int], list[Event]] = {}
     for event in result.events:
         rows.setdefault((event.name, event.line, event.pipe), []).append(event)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["instr", "addr", "pipe", "call_count", "cycles", "running_time(us)", "detail"])
+    table: list[list[object]] = [["instr", "addr", "pipe", "call_count", "cycles", "running_time(us)", "detail"]]
     for (name, line, pipe), events in sorted(rows.items(), key=lambda item: (item[0][1], item[0][2])):
         cycles = sum(event.end - event.start for event in events)
         running = result.target.microseconds(_merged(events))
-        writer.writerow(
-            [name, line, Pipe(pipe).name, len(events), f"{cycles:.1f}", f"{running:.4f}", _detail(events[0])]
-        )
-    return out.getvalue()
+        table.append([name, line, Pipe(pipe).name, len(events), f"{cycles:.1f}", f"{running:.4f}", _detail(events[0])])
+    return csv_text(table)
 
 
 def _merged(events: list[Event]) -> float:
@@ -108,10 +103,8 @@ def _merged(events: list[Event]) -> float:
 
 def pipe_csv(result: SimulationResult) -> str:
     """One row a core: its time, and time and share of each pipe, as a profiler's PipeUtilization.csv."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     head = [column for pipe in PIPES for column in (f"{pipe}_time(us)", f"{pipe}_ratio", f"{pipe}_instructions")]
-    writer.writerow(["block_id", "kind", "time(us)", *head])
+    table: list[list[object]] = [["block_id", "kind", "time(us)", *head]]
     for core in result.cores:
         span = max(core.end - core.start, 1.0)
         row = [
@@ -119,5 +112,5 @@ def pipe_csv(result: SimulationResult) -> str:
             for busy, count in zip(core.busy, core.instructions, strict=True)
             for text in (f"{result.target.microseconds(busy):.3f}", f"{busy / span:.4f}", str(count))
         ]
-        writer.writerow([core.block, core.kind, f"{result.target.microseconds(span):.3f}", *row])
-    return out.getvalue()
+        table.append([core.block, core.kind, f"{result.target.microseconds(span):.3f}", *row])
+    return csv_text(table)

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from msc.support.escaping import printable
+
 _EXCERPT_WIDTH = 160
 """A longer source line is cut to a window around the caret: a one-line file of a megabyte stays readable."""
 
@@ -120,11 +122,6 @@ def render(diagnostic: Diagnostic) -> str:
     if diagnostic.help is not None:
         lines.append(f"help: {printable(diagnostic.help)}")
     return "\n".join(lines)
-
-
-def printable(text: str) -> str:
-    """`text` with control and direction-changing characters escaped: a name in a model cannot drive the terminal."""
-    return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:

@@ -17,6 +17,7 @@ from msc.codegen.c.plan import Call, EntryPlan, MemoryPlace
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import memory_name
 from msc.runtime.program import ALIGNMENT, Signature, TensorSpec
+from msc.support.escaping import c_comment
 
 _API_TYPES = {
     "f32": "float", "f64": "double", "f16": "uint16_t", "bf16": "uint16_t", "i1": "uint8_t",
@@ -230,7 +231,7 @@ class EntryEmitter:
 
 def _type_comment(place: MemoryPlace) -> str:
     shape = "".join(f"[{size}]" for size in place.buffer.shape)
-    return f"/* {memory_name(place.buffer.base)}{shape} */"
+    return c_comment(f"{memory_name(place.buffer.base)}{shape}")
 
 
 PROFILE_CLOCK = """static double msc_now(void)

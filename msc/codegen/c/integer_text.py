@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msc.codegen.c.template import Template
 from msc.codegen.c.text import sections
+from msc.support.escaping import c_comment
 
 INTEGERS = sections("integers.h")
 
@@ -47,7 +48,9 @@ def _filled(expression: str, a: str, b: str) -> str:
 
 
 def _elementwise(name: str, comment: str, expression: str) -> Template:
-    head = f"/* Defined for every pair: {comment} */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+    head = (
+        f"{c_comment(f'Defined for every pair: {comment}')}\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+    )
     lanes = (
         "    {v} result = a;\n    for (int lane = 0; lane < {n}; ++lane)\n"
         f"        result[lane] = {_filled(expression, 'a[lane]', 'b[lane]')};\n    return result;\n}}\n"
@@ -57,7 +60,7 @@ def _elementwise(name: str, comment: str, expression: str) -> Template:
 
 def _directed(name: str, rounded: str, signs: str, step: str) -> Template:
     """Division rounded in one direction, on top of `div` and `rem`."""
-    head = f"/* Rounded towards {rounded}. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+    head = f"{c_comment(f'Rounded towards {rounded}.')}\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
     quotient = "    const {v} q = div_{f}(a, b);\n"
     lanes = f"    return q {step[0]} (({{v}})((rem_{{f}}(a, b) != 0) & ((a < 0) {signs} (b < 0))) & 1);\n}}\n"
     scalar = f"    return rem_{{f}}(a, b) != 0 && (a < 0) {signs} (b < 0) ? ({{v}})(q {step}) : q;\n}}\n"

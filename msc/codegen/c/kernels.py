@@ -15,12 +15,13 @@ from msc.analysis.bytes import stack_bytes
 from msc.codegen.c.body import FunctionEmitter
 from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.lines import wrap_prototype
-from msc.codegen.c.names import NameScope, comment_text
+from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, scalar
 from msc.codegen.c.types import CArrayType, buffer_type, memory_name
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_REASONS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
+from msc.support.escaping import c_comment
 
 _MAXIMUM_COMMENT_LINES = 200
 """Of a schedule."""
@@ -143,18 +144,14 @@ def _count(function: FuncOp, name: str) -> int:
 
 
 def _comment(function: FuncOp) -> str:
-    lines = [comment_text(text) for text in _strings(function.attributes.get(LOOP_ORIGIN))]
-    schedule = [comment_text(text) for text in _strings(function.attributes.get(LOOP_SCHEDULE))]
+    lines = _strings(function.attributes.get(LOOP_ORIGIN))
+    schedule = _strings(function.attributes.get(LOOP_SCHEDULE))
     if schedule:
         lines += ["schedule:", *(f"  {line}" for line in schedule)][:_MAXIMUM_COMMENT_LINES]
-    lines += [comment_text(text) for text in _strings(function.attributes.get(LOOP_REASONS))]
+    lines += _strings(function.attributes.get(LOOP_REASONS))
     if (stack := stack_bytes(function)) > _STACK_OF_TILES:
         lines.append(f"stack: {stack} bytes at most")
-    if not lines:
-        return ""
-    if len(lines) == 1:
-        return f"/* {lines[0]} */\n"
-    return "/* " + "\n   ".join(lines) + " */\n"
+    return f"{c_comment(*lines)}\n" if lines else ""
 
 
 def _strings(attribute: Attribute | None) -> list[str]:

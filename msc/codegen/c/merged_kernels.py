@@ -18,6 +18,7 @@ from msc.codegen.c.loops import UNROLLED
 from msc.codegen.c.names import NameScope, identifier
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, scalar, with_captures
+from msc.support.escaping import c_comment
 from msc.support.naming import unique
 
 FEWEST = 4
@@ -212,8 +213,9 @@ def _function(family: Sequence[_Code], text: str, extents: Sequence[Capture], na
     sizes = [f"int64_t {next(texts)}" for _ in first.sizes]
     parts = tuple(_part(part, [next(texts) for _ in part.captures], next(texts), extents) for part in first.parts)
     declared = (*(extent.declaration for extent in extents), *declarations, *sizes)
-    opening = f"/* Computes {len(family)} kernels, which differ in {', '.join(e.name for e in extents)}. */\n"
-    return MergedFunction(name, opening, declared, parts, with_captures(next(texts), extents))
+    differing = ", ".join(extent.name for extent in extents)
+    opening = c_comment(f"Computes {len(family)} kernels, which differ in {differing}.")
+    return MergedFunction(name, f"{opening}\n", declared, parts, with_captures(next(texts), extents))
 
 
 def _part(part: LoopPart, declarations: Sequence[str], lines: str, extents: Sequence[Capture]) -> LoopPart:

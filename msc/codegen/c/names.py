@@ -1,4 +1,4 @@
-"""Names and text in C: identifiers of our own making, comments and string literals that nothing can escape from."""
+"""Names in C: identifiers of our own making."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ SYSTEM = frozenset(
 _FILES = ("artifact", "artifact_calls", "main", "selftest", "tensor", "model_table", "manifest", "golden", "README")
 """Files of ours that stand beside those of a model, which bear its name."""
 _MAXIMUM_LENGTH = 48
-_MAXIMUM_COMMENT = 400
 _OUR_PREFIX = re.compile(r"(msc|load|store|splat|select|[a-z]+[0-9]+x[0-9]+)(_|$)")
 
 
@@ -50,25 +49,6 @@ def module_identifier(text: str) -> str:
     """The prefix of a model's exported symbols: a C identifier, "model" if nothing of `text` is left."""
     name = identifier(text, "model")
     return f"{name}_" if name in _FILES else name
-
-
-def comment_text(text: str) -> str:
-    """`text` for the inside of a `/* */` comment: printable ASCII, one line, capped, never `*/` or `/*` or `??/`."""
-    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
-    plain = plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
-    return plain if len(plain) <= _MAXIMUM_COMMENT else plain[: _MAXIMUM_COMMENT - 3] + "..."
-
-
-def string_literal(text: str) -> str:
-    """A C string literal of `text` in UTF-8; every byte that is not plain is an octal escape."""
-    return '"' + "".join(_character(byte) for byte in text.encode("utf-8", "replace")) + '"'
-
-
-def _character(byte: int) -> str:
-    character = chr(byte)
-    if character in '"\\?':
-        return f"\\{character}"
-    return character if " " <= character <= "~" else f"\\{byte:03o}"
 
 
 @dataclass

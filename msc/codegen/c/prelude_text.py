@@ -14,6 +14,7 @@ from msc.codegen.c.part_text import load_part_text, store_part_text
 from msc.codegen.c.template import Template
 from msc.codegen.c.text import sections
 from msc.codegen.c.transposed_text import TRANSPOSED_TEMPLATES
+from msc.support.escaping import comment_text
 
 VECTORS, SORTING = sections("vectors.h"), sections("sorting.h")
 
@@ -22,7 +23,7 @@ def _instruction(name: str, relation: str, instruction: str) -> Template:
     """What one instruction of x86 gives. GCC finds it for scalars, and for vectors in none of their operations."""
     return Template(
         f"""
-/* a {relation} b ? a : b, so b if either is NaN. */
+/* a {comment_text(relation)} b ? a : b, so b if either is NaN. */
 static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)
 {{
 #if defined(__AVX512F__) && !defined(__clang__) && {{n}} * {{bits}} == 512

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from msc.codegen.c.part_text import SMALLEST_REGISTER_BITS
 from msc.codegen.c.template import Template
 from msc.codegen.c.types import CType
+from msc.support.escaping import c_comment
 
 Block: TypeAlias = tuple[int, int]
 """The first of some columns, and how many they are."""
@@ -61,7 +62,7 @@ def _text(size: int, step: int, type_: CType) -> str:
     body = "\n".join(f"    {statement}" for statement in statements)
     first = "p[k], p[k + stride]" if step == 1 else f"p[{step} * k], p[{step} * k + stride]"
     return (
-        f"/* columns[k]: {first}, ...; reads nothing after the last column. */\n"
+        f"{c_comment(f'columns[k]: {first}, ...; reads nothing after the last column.')}\n"
         f"static inline void {function_of(size, step)}_{{f}}({{v}} *columns, const {{e}} *p, int64_t stride)\n"
         f"{{\n{body}\n}}\n"
     )

@@ -9,15 +9,22 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from msc.codegen.c.names import RESERVED, SYSTEM
 from msc.dialects import davinci
 from msc.dialects.loop import ApplyOp, ForOp
+from msc.sim.sources import kernel_headers
+from msc.support.escaping import c_comment, comment_text
 from msc.support.naming import unique
-from msc.targets.davinci_isa import C_TYPES, CONTROL, INSTRUCTIONS, Space
+from msc.targets.davinci_isa import C_TYPES, Space
+
+_HEADING = 1000
+"""Characters of the comment with a kernel's name and its cores."""
 
 _QUALIFIERS: Mapping[Space, str] = {
     Space.gm: "__gm__",
@@ -29,12 +36,13 @@ _QUALIFIERS: Mapping[Space, str] = {
     Space.bt: "__bt__",
     Space.fb: "__fbuf__",
 }
-_TAKEN = {
-    *INSTRUCTIONS, *CONTROL, *C_TYPES.values(), "arguments", "kernel", "auto", "break", "case", "char", "const",
-    "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int",
-    "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
-    "union", "unsigned", "void", "volatile", "while", "i", "dv",
-} - {"i"}  # fmt: skip
+
+
+@cache
+def _taken() -> frozenset[str]:
+    """What no value of a kernel may be called: words of C, and all words of what a kernel includes."""
+    words = re.findall(r"[A-Za-z_]\w+", "\n".join(kernel_headers().values()), re.ASCII)
+    return frozenset({*RESERVED, *SYSTEM, *words, "arguments", "kernel"})
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class CceProgram:
 def emit_cce(kernel: davinci.DavinciKernelOp) -> CceProgram:
     """The C of a kernel: one function `kernel` over the addresses of its arguments."""
     writer = _Writer()
-    writer.line(f"/* {kernel.sym_name.data}: {cores_text(kernel)}. */")
+    writer.line(_heading(kernel))
     writer.line('#include "cce.h"')
     writer.line("")
     writer.function(kernel, "GLOBAL __aicore__ void kernel")
@@ -60,17 +68,21 @@ def emit_cce_kernels(kernels: Sequence[davinci.DavinciKernelOp]) -> CceProgram:
     writer = _Writer()
     writer.line('#include "cce.h"')
     for number, kernel in enumerate(kernels):
-        writer.line(f"/* {kernel.sym_name.data}: {cores_text(kernel)}. */")
-        writer.names, writer.used = {}, set(_TAKEN)
+        writer.line(_heading(kernel))
+        writer.names, writer.used = {}, set(_taken())
         writer.function(kernel, f"GLOBAL __aicore__ void kernel_{number}")
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
 
 
 def emit_cce_function(kernel: davinci.DavinciKernelOp, name: str) -> str:
     """A kernel as one function of a file that holds others, behind the inclusion of `cce.h`."""
-    writer = _Writer(used={*_TAKEN, name})
+    writer = _Writer(used={*_taken(), name})
     writer.function(kernel, f"static __aicore__ void {name}")
     return "\n".join(writer.lines) + "\n"
+
+
+def _heading(kernel: davinci.DavinciKernelOp) -> str:
+    return c_comment(f"{comment_text(kernel.sym_name.data)}: {cores_text(kernel)}.", limit=_HEADING)
 
 
 def cores_text(kernel: davinci.DavinciKernelOp) -> str:
@@ -83,7 +95,7 @@ class _Writer:
     lines: list[str] = field(default_factory=list[str])
     operations: dict[int, Operation] = field(default_factory=dict[int, Operation])
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
-    used: set[str] = field(default_factory=lambda: set(_TAKEN))
+    used: set[str] = field(default_factory=lambda: set(_taken()))
     depth: int = 0
 
     def line(self, text: str, op: Operation | None = None) -> None:
@@ -106,7 +118,7 @@ class _Writer:
     def name(self, value: SSAValue) -> str:
         """A C identifier for a value: its own name as far as that is one."""
         if value not in self.names:
-            hint = re.sub(r"\W", "_", value.name_hint or "v")
+            hint = re.sub(r"\W", "_", value.name_hint or "v", flags=re.ASCII)
             wanted = hint if re.match(r"[A-Za-z]", hint) else f"v{hint}"
             self.names[value] = unique(wanted, self.used)
             self.used.add(self.names[value])

@@ -19,6 +19,7 @@ from msc.runtime.program import CProgram, LinkedCode
 from msc.sim.headers import curve_values, memory_values, parameter_values, rate_values
 from msc.sim.machine import core_kinds
 from msc.sim.sources import SIMULATOR_FLAGS, kernel_headers, launch_header, simulator_sources
+from msc.support.escaping import c_comment
 from msc.targets.davinci import DavinciTarget, davinci_target
 
 MACHINE_HEADER = "dv_machine.h"
@@ -66,7 +67,7 @@ def _launching(kernel: Kernel, program: DavinciKernelOp, target: DavinciTarget) 
     if cycles is not None:
         cores = program.blocks.value.data
         who = "The scalar unit of one core runs" if cores == 1 else f"The scalar units of {cores} cores share"
-        note = f"/* {who} these loops, in {cycles} cycles. */\n"
+        note = f"{c_comment(f'{who} these loops, in {cycles} cycles.')}\n"
         seconds = f"    dv_seconds += {cycles} / {target.clock.mhz * 1e6!r};\n"
         return replace(kernel, opening=note + kernel.opening, body=kernel.body + seconds)
     name, blocks = f"{kernel.name}_core", program.blocks.value.data
@@ -82,7 +83,7 @@ def _launching(kernel: Kernel, program: DavinciKernelOp, target: DavinciTarget) 
         f"    const struct dv_buffer buffers[] = {{{buffers}}};\n"
         f"    dv_seconds += dv_launch(&dv_machine, &kernel, buffers, {count}, DV_TIMED);\n"
     )
-    opening = f"{kernel.opening}/* On {cores_text(program)}. */\n{emit_cce_function(program, name)}\n"
+    opening = f"{kernel.opening}{c_comment(f'On {cores_text(program)}.')}\n{emit_cce_function(program, name)}\n"
     return replace(kernel, opening=opening, body=body)
 
 
@@ -96,7 +97,7 @@ def _machine_header(target: DavinciTarget) -> str:
         ("int64_t", "capacity", capacity),
         ("int64_t", "align", align),
     )
-    lines = [f"/* {target.name}, made by msc of its machine file. */"]
+    lines = [c_comment(f"{target.name}, made by msc of its machine file.")]
     for type_, name, numbers in tables:
         lines.append(f"static const {type_} dv_{name}[] = {{{', '.join(map(repr, numbers))}}};")
     fields = ", ".join(f"dv_{name}" for _, name, _ in tables)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
@@ -13,6 +12,7 @@ from msc.driver.simulation.case_files import Case, case_kernel
 from msc.driver.simulation.kernels import arguments_of
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import MscError
+from msc.support.escaping import table_text
 
 
 @dataclass(frozen=True)
@@ -79,20 +79,20 @@ def same_order(outcomes: Sequence[CaseOutcome]) -> bool:
     return [o.case.name for o in by_published] == [o.case.name for o in by_predicted]
 
 
-def case_table(outcomes: Sequence[CaseOutcome]) -> Table:
+def case_table(outcomes: Sequence[CaseOutcome]) -> str:
     """The table that a person reads: task time, then each pipe that has a published time."""
-    table = Table("case", "", "task us", *_PIPES, "binding", box=None)
+    rows = list[Sequence[str]]()
     for o in outcomes:
         if o.refused is not None:
-            table.add_row(o.case.name, f"error[{o.refused.diagnostics[0].code}]", *[""] * (1 + len(_KEYS)))
+            rows.append((o.case.name, f"error[{o.refused.diagnostics[0].code}]", *[""] * (1 + len(_KEYS))))
             continue
         predicted = [_figure(o.number(key)) for key in _KEYS]
-        table.add_row(o.case.name, "predicted", *predicted, str(o.predicted["binding_pipe"]))
+        rows.append((o.case.name, "predicted", *predicted, str(o.predicted["binding_pipe"])))
         if o.case.published:
-            table.add_row("", "published", *[_figure(o.case.published.get(key)) for key in _KEYS], "")
+            rows.append(("", "published", *[_figure(o.case.published.get(key)) for key in _KEYS], ""))
             errors = [o.error(key) for key in _KEYS]
-            table.add_row("", "error", *["" if e is None else f"{100 * e:+.1f}%" for e in errors], "")
-    return table
+            rows.append(("", "error", *["" if e is None else f"{100 * e:+.1f}%" for e in errors], ""))
+    return table_text(("case", "", "task us", *_PIPES, "binding"), rows)
 
 
 _PIPES = ("mac", "scalar", "mte1", "mte2", "mte3", "fixpipe", "vec")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
@@ -19,6 +16,7 @@ from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.sim.result import SimulationResult
+from msc.support.escaping import table_text
 from msc.support.progress import step
 
 
@@ -96,7 +94,7 @@ def _simulated(name: str, kernel: DavinciKernelOp, runs: int | None, check: bool
 
 def model_table(target: str, kernels: Sequence[SimulatedRun]) -> str:
     """The table that a person reads, and the sum."""
-    table = Table("kernel", "runs", "us", "cycles", "unit", "cores", "cube", "binds", "share", box=None)
+    rows = list[Sequence[str]]()
     total = sum(k.microseconds * (k.runs or 1) for k in kernels)
     for k in kernels:
         result = k.result
@@ -104,12 +102,9 @@ def model_table(target: str, kernels: Sequence[SimulatedRun]) -> str:
         cores, binds = (str(k.cores), "scalar") if result is None else (str(len(result.cores)), result.binding_pipe)
         share = 100 * k.microseconds * (k.runs or 1) / total if total else 0.0
         runs = "?" if k.runs is None else str(k.runs)
-        table.add_row(
-            k.name, runs, f"{k.microseconds:.2f}", f"{k.cycles:.0f}", k.unit, cores, cube, binds, f"{share:.1f} %"
-        )
-    out = io.StringIO()
-    Console(file=out, width=150).print(table)
-    text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+        figures = f"{k.microseconds:.2f}", f"{k.cycles:.0f}"
+        rows.append((k.name, runs, *figures, k.unit, cores, cube, binds, f"{share:.1f} %"))
+    text = table_text(("kernel", "runs", "us", "cycles", "unit", "cores", "cube", "binds", "share"), rows)
     return f"{text}\n\n{len(kernels)} kernels on {target}: {total:.1f} us\n"
 
 

@@ -11,6 +11,7 @@ from typing import cast
 from msc.sim.result import SimulationResult
 from msc.sim.timeline import timeline_svg
 from msc.sim.trace import instruction_csv, pipe_csv, trace_json
+from msc.support.escaping import file_name
 from msc.support.folder_outputs import FolderOutput, filled_folder
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import OutputGuard, OutputSet
@@ -38,7 +39,7 @@ class Outputs:
 
 
 def write_results(results: dict[str, SimulationResult], outputs: Outputs, inputs: tuple[Path, ...]) -> None:
-    """Write what `outputs` names, of kernels by their names, but the figures.
+    """Write what `outputs` names, of kernels by names made of theirs, but the figures.
 
     The trace and the picture of several kernels are files for each: `t.json` becomes `t_add.json`. Raises MSC0004, and
     MSC0010 and MSC0011 (`Guard.check`).
@@ -49,7 +50,10 @@ def write_results(results: dict[str, SimulationResult], outputs: Outputs, inputs
         tables: FolderOutput | None = None
         if outputs.csv is not None:
             tables = stack.enter_context(filled_folder(Path(outputs.csv), guard, is_shared=True))
-        for name, result in results.items():
+        taken = set[str]()
+        for kernel, result in results.items():
+            name = file_name(kernel, taken)
+            taken.add(name.lower())
             suffix = f"_{name}" if len(results) > 1 else ""
             if outputs.trace is not None:
                 files.write(_with_suffix(outputs.trace, suffix), json.dumps(trace_json(result)), is_trace)

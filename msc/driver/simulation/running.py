@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-from rich.console import Console
 
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
@@ -16,6 +13,7 @@ from msc.driver.simulation.kernels import arguments_of, kernel_text, read_kernel
 from msc.driver.simulation.result_files import Outputs, figures_text, write_results
 from msc.sim.result import PIPES, SimulationResult
 from msc.support.diagnostics import raise_any
+from msc.support.escaping import shown
 from msc.support.files import read_source
 from msc.support.outputs import OutputGuard
 
@@ -50,8 +48,8 @@ def report(name: str, result: SimulationResult) -> str:
     """A run as a person reads it."""
     target = result.target
     lines = [
-        f"{name} on {target.name}: {result.cycles:.0f} cycles, {result.task_us:.2f} us on {len(result.cores)} cores, "
-        f"{result.binding_pipe} binds"
+        f"{shown(name)} on {target.name}: {result.cycles:.0f} cycles, {result.task_us:.2f} us "
+        f"on {len(result.cores)} cores, {result.binding_pipe} binds"
     ]
     for pipe in PIPES:
         busy = result.busy(pipe)
@@ -92,13 +90,13 @@ def simulate_cases(
 
 
 def _table_text(outcomes: Sequence[CaseOutcome]) -> str:
-    out = io.StringIO()
-    Console(file=out, width=150).print(case_table(outcomes))
-    text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    text = case_table(outcomes)
     timed = timed_cases(outcomes)
     if timed:
         worst = max(timed, key=lambda o: abs(o.error("task_us") or 0.0))
         error = 100 * (worst.error("task_us") or 0.0)
         order = "the same" if same_order(outcomes) else "another"
-        text += f"\n\nworst task time: {error:+.1f} % ({worst.case.name}); order of the cases: {order} as published"
+        text += (
+            f"\n\nworst task time: {error:+.1f} % ({shown(worst.case.name)}); order of the cases: {order} as published"
+        )
     return text + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -49,13 +50,11 @@ def command(passes: bool, target: str, as_json: bool) -> None:
 
 
 def _print_table(stages: StageTable) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from msc.support.escaping import table_text
 
-    table = Table("stage", "file", "what stands in it", "made by", box=None)
-    for stage in stages.stages:
-        table.add_row(stage.name, stage.extension, stage.contents, stage.made_by)
-    Console().print(table)
+    rows = [(stage.name, stage.extension, stage.contents, stage.made_by) for stage in stages.stages]
+    width = shutil.get_terminal_size().columns
+    click.echo(table_text(("stage", "file", "what stands in it", "made by"), rows, width))
 
 
 def _passes(backend: Backend) -> Iterator[str]:

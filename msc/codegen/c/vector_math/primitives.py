@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msc.codegen.c.vector_math.template import MathTemplate
+from msc.support.escaping import comment_text
 
 
 def _extremum(name: str, relation: str, instruction: str) -> str:
     """Bounds from one side. By the instruction's name where GCC does not find it, which for vectors is everywhere."""
     return f"""
-/* bound {relation} x ? bound : x, so that NaN stays. */
+/* bound {comment_text(relation)} x ? bound : x, so that NaN stays. */
 MSC_INLINE f32x@ msc_{name}_f32x@(float bound, f32x@ x)
 {{
 #if defined(__AVX512F__) && !defined(__clang__) && @ == 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msc.support import escaping
 from msc.support.diagnostics import DecidedByCall, Diagnostic, Location, MscError
 
 NAME_LIMIT = 80
@@ -10,8 +11,7 @@ NAME_LIMIT = 80
 
 def shown(name: str) -> str:
     """A name of the model's as messages show it: short, and on one line."""
-    text = name if len(name) <= NAME_LIMIT else name[:NAME_LIMIT] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaping.shown(name, NAME_LIMIT)
 
 
 class NeedsValues(DecidedByCall):
