@@ -15,14 +15,15 @@ from msc.frontend.tensor import Tensor
 from msc.nn.arguments import positive
 from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
-from msc.ops.normalisation import batch_statistics
+from msc.ops.normalisation import batch_statistics, move_statistics
 
 
 class _BatchNorm(Cell):
     """Base: (x - mean) / sqrt(variance + eps) * gamma + beta for each channel of `[n, c, ...]`.
 
     While the cell is trained (or `use_batch_statistics` is True) mean and variance are those of the batch, and the
-    moving ones become momentum * moving + (1 - momentum) * batch; else the moving ones count.
+    moving ones become momentum * moving + (1 - momentum) * batch; else the moving ones count. The variance of the batch
+    has divisor N where it normalises, N - 1 where it moves: it then estimates that of all data.
     """
 
     RANKS: ClassVar[tuple[int, ...]]
@@ -69,12 +70,10 @@ class _BatchNorm(Cell):
         return apply("batch_norm", x, self.gamma, self.beta, mean, variance, epsilon=float(self.eps))
 
     def _measured(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of the batch (divisor N), which move the moving ones while the cell is trained."""
+        """Mean and variance of the batch (divisor N), which move the moving ones."""
         mean, variance = batch_statistics(x)
-        if self.training:
-            for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                moving.set_data(ops.add(ops.mul(moving, self.momentum), ops.mul(new, 1 - self.momentum)))
-        return mean, variance
+        move_statistics(self.moving_mean, self.moving_variance, x, mean, variance, 1 - self.momentum)
+        return ops.cast(mean, self.gamma.dtype), ops.cast(variance, self.gamma.dtype)
 
     def extend_repr(self) -> str:
         return (

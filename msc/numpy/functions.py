@@ -204,8 +204,9 @@ def argsort(a: Data, axis: int | None = -1) -> Tensor:
 
 
 def unique(x: Data, return_inverse: bool = False) -> Any:
-    """The elements that differ, in order."""
-    return ops.unique(asarray(x), return_inverse=return_inverse)
+    """The elements that differ, in the order in which they first occur, and where those of x stand among them."""
+    found = ops.unique(asarray(x))
+    return found if return_inverse else found[0]
 
 
 def matmul(x1: Data, x2: Data) -> Tensor:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
+from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiValueError
+from msc.frontend.parameter import Parameter
+from msc.frontend.precision import ComputePrecision, computing_in, converted
 from msc.frontend.tensor import Tensor
 from msc.ops.activation import clamp
-from msc.ops.arithmetic import div, mul
+from msc.ops.arithmetic import add, div, mul
 from msc.ops.arithmetic import pow as power
-from msc.ops.operands import as_float, flexible, only_tensor
+from msc.ops.operands import as_float, cast, flexible, only_tensor
 from msc.ops.random import keep_mask
 from msc.ops.reductions import Axes, axes_of, mean, norm
 from msc.ops.shapes import Sizes, reshape, sizes_of
@@ -60,13 +64,36 @@ def group_norm(
     return apply("group_norm", x, gamma, beta, num_groups=num_groups, epsilon=float(eps))
 
 
+_WIDE = ComputePrecision(dtypes.float32)
+"""What statistics are computed in, whatever the layers around compute in."""
+
+
 def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance (divisor N) of each channel of x `[n, c, ...]`."""
+    """Mean and variance (divisor N) of each channel of x `[n, c, ...]`, of narrow floats in Float32."""
+    around = ComputePrecision.current
+    narrow = None if around is None else around.type_for("batch_norm")
     axes = (0, *builtins.range(2, x.ndim))
-    average = apply("reduce_mean", x, axis=axes, keep_dims=True)
-    distance = apply("sub", x, average)
-    spread = apply("reduce_mean", apply("square", distance), axis=axes, keep_dims=False)
-    return reshape(average, (x.shape[1],)), spread
+    with computing_in(_WIDE):
+        given = x if narrow is None else converted(x, narrow)
+        average = apply("reduce_mean", given, axis=axes, keep_dims=True)
+        distance = apply("sub", given, average)
+        spread = apply("reduce_mean", apply("square", distance), axis=axes, keep_dims=False)
+        return reshape(average, (x.shape[1],)), spread
+
+
+def move_statistics(
+    average: Tensor, variance: Tensor, x: Tensor, batch_average: Tensor, batch_variance: Tensor, part: float
+) -> None:
+    """Let moving statistics come nearer, by a part of the way, to those of a batch x with divisor N.
+
+    Only parameters move. The variance moves towards that of divisor N - 1, which of a single value is NaN.
+    """
+    n = prod((x.shape[0], *x.shape[2:]))
+    with computing_in(_WIDE):
+        unbiased = div(mul(batch_variance, float(n)), float(n - 1))
+        for moving, new in ((average, batch_average), (variance, unbiased)):
+            if isinstance(moving, Parameter):
+                moving.set_data(add(mul(moving, 1 - part), mul(new, part)))
 
 
 def batch_norm(
@@ -79,10 +106,15 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + eps) * weight + bias a channel, of the batch itself if `training`."""
-    del momentum
+    """(x - mean) / sqrt(variance + eps) * weight + bias a channel, of the batch itself if `training`.
+
+    Then running ones that are Parameters become (1 - momentum) * running + momentum * batch.
+    """
     x = as_float(only_tensor(input_x, "batch_norm"))
     average, variance = batch_statistics(x) if training else (running_mean, running_var)
+    if training:
+        move_statistics(running_mean, running_var, x, average, variance, momentum)
+        average, variance = cast(average, running_mean.dtype), cast(variance, running_var.dtype)
     return apply("batch_norm", x, weight, bias, average, variance, epsilon=float(eps))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
@@ -90,39 +90,50 @@ def _comparable(input: Tensor, function: str) -> Tensor:
 
 
 @flexible
-def max(input: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The largest element of all; along an axis, the largest ones and where they stand (Int64)."""
+def max(input: Tensor, axis: int | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The largest elements along an axis, and where they stand (Int64); without an axis the largest of all, and 0."""
     if axis is None:
-        return amax(input)
+        return amax(input), Tensor(0, dtypes.int64)
     return amax(input, axis, keepdims), argmax(input, axis, keepdims)
 
 
 @flexible
-def min(input: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The smallest element of all; along an axis, the smallest ones and where they stand (Int64)."""
+def min(input: Tensor, axis: int | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The smallest elements along an axis, and where they stand (Int64); without an axis the smallest of all, and 0."""
     if axis is None:
-        return amin(input)
+        return amin(input), Tensor(0, dtypes.int64)
     return amin(input, axis, keepdims), argmin(input, axis, keepdims)
 
 
 @tensor_method("max")
-@flexible
 def _method_max(
-    self: Tensor, axis: Axes = None, keepdims: bool = False, *, return_indices: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
-    if return_indices and isinstance(axis, int):
-        return max(self, axis, keepdims)
-    return amax(self, axis, keepdims)
+    self: Tensor, dim: Axes = None, keepdim: bool = False, *,
+    axis: Axes = None, keepdims: bool | None = None, return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+    """The largest element. `x.max(axis=1)` gives those along an axis; `x.max(1)`, `x.max(dim=1)` also where they stand.
+
+    So does `return_indices`. The places are Int64.
+    """
+    return _extreme(amax, max, (self, axis if dim is None else dim), (keepdim, keepdims), dim, return_indices)
 
 
 @tensor_method("min")
-@flexible
 def _method_min(
-    self: Tensor, axis: Axes = None, keepdims: bool = False, *, return_indices: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
-    if return_indices and isinstance(axis, int):
-        return min(self, axis, keepdims)
-    return amin(self, axis, keepdims)
+    self: Tensor, dim: Axes = None, keepdim: bool = False, *,
+    axis: Axes = None, keepdims: bool | None = None, return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
+    """The smallest element, as the method `max` has it."""
+    return _extreme(amin, min, (self, axis if dim is None else dim), (keepdim, keepdims), dim, return_indices)
+
+
+def _extreme(
+    one: Any, pair: Any, operands: tuple[Tensor, Axes], keeps: tuple[bool, bool | None], dim: Axes, asked: bool
+) -> Any:
+    """What a method gives: MindSpore has one that takes `dim, keepdim` and gives pairs, one that takes `axis, keepdims`."""
+    keepdim, keepdims = keeps
+    gives_pair = asked or (dim is not None and keepdims is None)
+    function = pair if gives_pair and isinstance(operands[1], int) else one
+    return function(*operands, keepdim if keepdims is None else keepdims)
 
 
 def _place(name: str, input: Tensor, axis: int | None, keepdims: bool) -> Tensor:

@@ -68,14 +68,35 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
 argwhere = nonzero
 
 
+def unique(input: Tensor) -> tuple[Tensor, Tensor]:
+    """The elements that differ, in the order in which they first occur, and where those of the input stand among them.
+
+    The places are Int64 for an input of that type, else Int32.
+    """
+    array = concrete(only_tensor(input, "unique"), "unique")
+    found, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    places = np.argsort(order, kind="stable")[inverse].reshape(array.shape)
+    return Tensor.of(found[order]), Tensor.of(places.astype(np.int64 if array.dtype == np.int64 else np.int32))
+
+
 @tensor_method("unique")
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
-    """The elements that differ, in order, and where those of the input stand among them."""
-    del sorted
-    values, inverse = np.unique(concrete(input, "unique"), return_inverse=True)
-    if not return_inverse:
-        return Tensor.of(values)
-    return Tensor.of(values), Tensor.of(inverse.reshape(input.shape).astype(np.int64))
+def _method_unique(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Tensor | tuple[Tensor, ...]:
+    """The elements that differ, in order, or as they first occur unless `sorted`; what is asked for follows.
+
+    `return_inverse` gives where the elements stand among them, `return_counts` how many there are of each (Int64).
+    """
+    values, places = unique(self)
+    order = np.argsort(concrete(values), kind="stable") if sorted else np.arange(values.size)
+    inverse = np.argsort(order, kind="stable")[concrete(places)]
+    found = [Tensor.of(concrete(values)[order])]
+    if return_inverse:
+        found.append(Tensor.of(inverse.astype(np.int64)))
+    if return_counts:
+        found.append(Tensor.of(np.bincount(inverse.reshape(-1), minlength=values.size).astype(np.int64)))
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 # By indices.

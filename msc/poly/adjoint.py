@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from msc.poly.compute import Statement, affine_map, dims
 from msc.poly.dependences import isl_expr
-from msc.poly.derivative import adjoints, is_float
+from msc.poly.derivative import adjoints, is_number
 from msc.poly.scalar import Constant, Read, Scalar
 
 
@@ -43,7 +43,7 @@ def adjoint(operator: Differentiated, operand: int) -> list[Statement]:
     shape, dtype = operator.operands[operand]
     found: list[Statement] = []
     for statement in operator.statements:
-        if is_float(operator.results[statement.result][1]):
+        if is_number(operator.results[statement.result][1]):
             for read, value in adjoints(statement.body, _seed(operator, statement)):
                 if read.operand == operand:
                     found.append(_contribution(statement, read, value))

@@ -19,7 +19,7 @@ Local: TypeAlias = Callable[[Apply], "tuple[Scalar | None, ...]"]
 
 def number(value: float, like: Scalar) -> Constant:
     """A literal of the element type of another scalar."""
-    return Constant(float(value), like.dtype)
+    return Constant(float(value) if is_float(like.dtype) else int(value), like.dtype)
 
 
 def _mul(a: Scalar, b: Scalar) -> Scalar:
@@ -135,20 +135,27 @@ def is_float(dtype: str) -> bool:
     return dtype[0] in "fb"
 
 
-def adjoints(body: Scalar, seed: Scalar) -> Iterator[tuple[Read, Scalar]]:
-    """Every read of a float that a body depends on smoothly, with the derivative of `seed * body` by it.
+def is_number(dtype: str) -> bool:
+    """Whether an element type is one of numbers: floats and integers, but no booleans."""
+    return dtype != "i1"
 
-    Reads inside indices that are data, and in conditions, have none.
+
+def adjoints(body: Scalar, seed: Scalar) -> Iterator[tuple[Read, Scalar]]:
+    """Every read of a number that a body depends on smoothly, with the derivative of `seed * body` by it.
+
+    Reads inside indices that are data, and in conditions, have none. Integers are differentiated as the numbers that
+    they are, each derivative rounded to their type; a float that is rounded to an integer has none.
     """
     match body:
-        case Read() if is_float(body.dtype):
+        case Read() if is_number(body.dtype):
             yield body, seed
-        case Cast() if not body.bits and is_float(body.dtype) and is_float(body.arg.dtype):
-            yield from adjoints(body.arg, Cast(seed, body.arg.dtype) if body.dtype != body.arg.dtype else seed)
-        case Apply("select", (condition, a, b)) if is_float(a.dtype):
+        case Cast() if not body.bits and is_number(body.arg.dtype) and is_float(body.dtype) >= is_float(body.arg.dtype):
+            if is_number(body.dtype):
+                yield from adjoints(body.arg, Cast(seed, body.arg.dtype) if body.dtype != body.arg.dtype else seed)
+        case Apply("select", (condition, a, b)) if is_number(a.dtype):
             yield from adjoints(a, apply("select", condition, seed, number(0, seed)))
             yield from adjoints(b, apply("select", condition, number(0, seed), seed))
-        case Apply() if is_float(body.dtype) and is_float(body.args[0].dtype):
+        case Apply() if is_number(body.dtype) and is_number(body.args[0].dtype):
             for argument, local in zip(body.args, _locals(body), strict=True):
                 if local is not None:
                     yield from adjoints(argument, _scaled(seed, local))
@@ -156,7 +163,29 @@ def adjoints(body: Scalar, seed: Scalar) -> Iterator[tuple[Read, Scalar]]:
             return
 
 
+_OF_INTEGERS: Mapping[str, Local] = {
+    **{name: _OTHERS[name] for name in ("add", "sub", "mul")},
+    "neg": lambda op: (number(-1, op),),
+    "abs": lambda op: (apply("sign", op.args[0]),),
+    "rem": lambda op: (number(1, op), None),
+    "mod": lambda op: (number(1, op), None),
+    "max": lambda op: _first(op, "ge"),
+    "min": lambda op: _first(op, "le"),
+    "pow": lambda op: (_power(op)[0], None),
+}
+"""What integers have a whole derivative of; a quotient that is rounded has none."""
+
+
+def _first(op: Apply, holds: str) -> tuple[Scalar | None, ...]:
+    """One for the first of two integers where the comparison holds, for the other one elsewhere."""
+    by_a = apply("select", apply(holds, *op.args), number(1, op), number(0, op))
+    return by_a, apply("sub", number(1, op), by_a)
+
+
 def _locals(op: Apply) -> tuple[Scalar | None, ...]:
+    if not is_float(op.dtype):
+        whole = _OF_INTEGERS.get(op.op)
+        return whole(op) if whole is not None else (None,) * len(op.args)
     unary = _UNARY.get(op.op)
     if unary is not None:
         return (unary(op.args[0], op),)

@@ -22,7 +22,7 @@ from msc.frontend.transforms.gradients import (
     Recorded,
     as_tensor,
     differentiable_outputs,
-    is_float,
+    is_number,
     pulled_back,
     pushed_forward,
     recorded,
@@ -242,7 +242,7 @@ class JacobianCall:
         return found[0] if self.single else tuple(found)
 
     def _jacobian(self, record: Recording, call: Recorded, output: Tensor, argument: Tensor) -> Tensor:
-        if not is_float(argument):
+        if not is_number(argument):
             return Tensor.of(np.zeros((*output.shape, *argument.shape), argument.dtype.numpy))
         last = record.block.last_op
         one = argument if self.forward else output

@@ -35,8 +35,13 @@ def _same(value: Any) -> Any:
 
 
 def is_float(tensor: Tensor) -> bool:
-    """Whether a tensor has derivatives."""
+    """Whether a tensor has real numbers."""
     return tensor.dtype.category == dtypes.FLOAT
+
+
+def is_number(tensor: Tensor) -> bool:
+    """Whether a tensor has derivatives: real numbers, and integers, whose derivatives are rounded to their type."""
+    return tensor.dtype.category != dtypes.BOOLEAN
 
 
 @dataclass
@@ -53,7 +58,7 @@ class Recorded:
     def gradients(
         self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], variables: Sequence[Tensor]
     ) -> list[Tensor]:
-        """The gradients by variables of outputs that count `seeds`; of integers they are zeros."""
+        """The gradients by variables of outputs that count `seeds`; of booleans they are zeros."""
         found = pulled_back(self.record, self.operations, outputs, seeds, variables)
         return [zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
 
@@ -72,7 +77,7 @@ def pulled_back(
 ) -> list[Tensor | None]:
     """What recorded operations give back to variables; None where nothing depends on one."""
     values: list[SSAValue | None] = [
-        v.content.ssa if isinstance(v.content, Symbol) and is_float(v) else None for v in variables
+        v.content.ssa if isinstance(v.content, Symbol) and is_number(v) else None for v in variables
     ]
     known = [v for v in values if v is not None]
     if not known or not operations:
@@ -100,7 +105,7 @@ def recorded(
     given = list(args)
     for position in positions:
         template, leaves = taken_apart(given[position])
-        given[position] = fill(template, [variable(record, t) if is_float(t) else t for t in leaves])
+        given[position] = fill(template, [variable(record, t) if is_number(t) else t for t in leaves])
     values = [variable(record, weight) for weight in weights]
     with standing_for(record, weights, values):
         result = _standing(record.call(function, given, kwargs), weights, values)
@@ -117,11 +122,11 @@ def _standing(result: Any, weights: Sequence[Parameter], values: Sequence[Tensor
 
 
 def differentiable_outputs(value: Any) -> list[Tensor]:
-    """The tensors of floats in a result. Raises MSC0856 where there is no tensor."""
+    """The tensors of floats in a result, or of integers if it has none. Raises MSC0856 where there is no tensor."""
     _, leaves = taken_apart(value)
     if not leaves:
         raise ApiTypeError("MSC0856", f"a function that is differentiated gives a {type(value).__name__}, not a tensor")
-    return [t for t in leaves if is_float(t)]
+    return [t for t in leaves if is_float(t)] or [t for t in leaves if is_number(t)]
 
 
 def ones_like(tensor: Tensor) -> Tensor:
@@ -230,7 +235,7 @@ def jvp(function: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
 def pushed_forward(record: Recording, call: Recorded, value: Any, directions: Sequence[Any]) -> Any:
     """The derivative of a recorded call in a direction, in the structure of its value."""
     template, outputs = taken_apart(value)
-    floats = [t for t in outputs if is_float(t)]
+    floats = [t for t in outputs if is_float(t)] or [t for t in outputs if is_number(t)]
     _, variables = taken_apart(call.arguments)
     _, wanted = taken_apart(list(directions))
     last = record.block.last_op
@@ -239,8 +244,9 @@ def pushed_forward(record: Recording, call: Recorded, value: Any, directions: Se
     ops = operations_since(record, last)
     pairs = [(g, d) for g, d in zip(given_back, wanted, strict=True) if g is not None]
     found = pulled_back(record, ops, [g for g, _ in pairs], [_like(d, g) for g, d in pairs], dual)
+    kept = set(map(id, floats))
     tangents = iter([zeros_like(t) if f is None else f for t, f in zip(floats, found, strict=True)])
-    return fill(template, [next(tangents) if is_float(t) else zeros_like(t) for t in outputs])
+    return fill(template, [next(tangents) if id(t) in kept else zeros_like(t) for t in outputs])
 
 
 def _like(direction: Tensor, gradient: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.autodiff.again import computed_again
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph.autodiff.reverse import Reverse, activity, captured, has_gradient, refusal
+from msc.graph.autodiff.reverse import Reverse, activity, captured, is_of_numbers, refusal
 from msc.graph.autodiff.stacks import index, remove_dead, scalar_of, stack_type, tensor_of
 from msc.ir.control_flow import integer_constant
 from msc.ir.typed import tensor_type as type_of
@@ -85,12 +85,12 @@ def _trips(loop: scf.ForOp, emit: GradientEmitter) -> _Trips:
 
 def _carried(loop: scf.ForOp, reverse: Reverse, outside: Sequence[SSAValue]) -> list[int]:
     """Which of the values that a loop carries depend on variables, in some iteration."""
-    found = {k for k, v in enumerate(loop.iter_args) if v in reverse.active and has_gradient(v.type)}
+    found = {k for k, v in enumerate(loop.iter_args) if v in reverse.active and is_of_numbers(v.type)}
     body, last = loop.body.block, loop.body.block.last_op
     assert last is not None
     while True:
         active = activity([o for o in body.ops if o is not last], [*(body.args[1 + k] for k in found), *outside])
-        more = {k for k, v in enumerate(last.operands) if v in active and has_gradient(v.type)} | found
+        more = {k for k, v in enumerate(last.operands) if v in active and is_of_numbers(v.type)} | found
         if more == found:
             return sorted(found)
         found = more

@@ -1,7 +1,7 @@
 """Reverse mode: from the gradients of values to those of what they were computed from, one operation after the other.
 
 `Reverse` walks a block backwards. It holds a gradient for each value that something asks for (`active`: what depends
-on the variables, through floats), adds up what the uses of a value give, and asks for each operation's rule: a formula
+on the variables, through floats or also integers), adds up what the uses of a value give, and asks for each operation's rule: a formula
 of the table, the derivative of its compute definition, or, of a composite one without a formula, those of its
 expansion. Loops and branches have rules of their own (`control_flow`).
 """
@@ -27,7 +27,7 @@ from msc.graph.expand.expanders import expander
 from msc.ir.locations import set_location, source_location
 from msc.ir.typed import tensor_type
 from msc.poly.adjoint import NoAdjoint
-from msc.poly.derivative import is_float
+from msc.poly.derivative import is_float, is_number
 from msc.support.diagnostics import Diagnostic, MscError
 
 Control: TypeAlias = "Callable[[Reverse, Operation], None]"
@@ -58,6 +58,13 @@ def is_variable(value: SSAValue) -> bool:
 def has_gradient(type_: Attribute) -> bool:
     """Whether a type is one of tensors of floats."""
     return isinstance(type_, TensorType) and is_float(
+        dtype_name(tensor_type(cast(Attribute, type_)).element_type) or "i1"
+    )
+
+
+def is_of_numbers(type_: Attribute) -> bool:
+    """Whether a type is one of tensors of floats or integers."""
+    return isinstance(type_, TensorType) and is_number(
         dtype_name(tensor_type(cast(Attribute, type_)).element_type) or "i1"
     )
 
@@ -122,6 +129,8 @@ class Reverse:
         try:
             return derived_gradient(op, emit, gradients)
         except NoAdjoint as error:
+            if not any(map(is_variable, op.results)):
+                return [None] * len(op.operands)
             raise refusal(op, f"{op.name} has no gradient: {error}") from None
 
     def _of_expansion(self, op: MsOp, gradients: Sequence[SSAValue]) -> Sequence[SSAValue | None]:
@@ -147,14 +156,18 @@ class Reverse:
 
 
 def activity(ops: Iterable[Operation], variables: Collection[SSAValue]) -> set[SSAValue]:
-    """The values among the results of operations, in order, that depend on variables through tensors of floats."""
+    """The values among the results of operations, in order, that depend on variables through tensors of floats.
+
+    If one of the variables is of integers, they may depend on it through tensors of integers.
+    """
     active = set(variables)
+    counts = has_gradient if all(map(is_variable, active)) else is_of_numbers
     for op in ops:
         if isinstance(op, StopGradientOp):
             continue
         custom = CUSTOM.get(op)
         if any(v in active for v in (uses(op) if custom is None else custom.inputs)):
-            active.update(r for r in op.results if is_variable(r))
+            active.update(r for r in op.results if counts(r.type))
     return active
 
 

@@ -21,7 +21,7 @@ from msc.dialects.ms.elementwise import SelectOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.autodiff.again import computed_again
 from msc.graph.autodiff.loops import BOUND, bound_of
-from msc.graph.autodiff.reverse import Reverse, activity, captured, has_gradient, refusal
+from msc.graph.autodiff.reverse import Reverse, activity, captured, is_of_numbers, refusal
 from msc.graph.autodiff.stacks import index, remove_dead, scalar_of, stack_type, tensor_of
 
 
@@ -43,7 +43,7 @@ class _While:
 
     def _active(self) -> list[int]:
         """Which of the values that an iteration begins with depend on variables, in some iteration."""
-        found = {k for k, v in enumerate(self._loop.arguments) if v in self._reverse.active and has_gradient(v.type)}
+        found = {k for k, v in enumerate(self._loop.arguments) if v in self._reverse.active and is_of_numbers(v.type)}
         while True:
             begun = self._through(self._before, [self._before.args[k] for k in found], 1)
             ended = self._through(self._after, [self._after.args[k] for k in begun], 0)
@@ -56,7 +56,7 @@ class _While:
         last = block.last_op
         assert last is not None
         active = activity([o for o in block.ops if o is not last], [*variables, *self._outside])
-        return {k for k, v in enumerate(last.operands[first:]) if v in active and has_gradient(v.type)}
+        return {k for k, v in enumerate(last.operands[first:]) if v in active and is_of_numbers(v.type)}
 
     def write(self) -> None:
         stacks = [Block(arg_types=[stack_type(a.type, self._most)]).args[0] for a in self._before.args]

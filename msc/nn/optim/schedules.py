@@ -27,7 +27,7 @@ class LearningRateSchedule(Cell):
                 raise ApiValueError("MSC0858", f"{type(self).__name__}: {name} is {value!r}; it must be above 0")
 
 
-def _steps(global_step: Tensor, decay_steps: int) -> Tensor:
+def _steps(global_step: Tensor, decay_steps: int = 1) -> Tensor:
     return ops.cast(global_step, dtypes.float32) / float(decay_steps)
 
 
@@ -52,10 +52,11 @@ class ExponentialDecayLR(_Decay):
 
 
 class NaturalExpDecayLR(_Decay):
-    """learning_rate * e ^ (-decay_rate * step / decay_steps)."""
+    """learning_rate * e ^ (-decay_rate * step); in stairs, of the step at which the stair begins."""
 
     def construct(self, global_step: Tensor) -> Tensor:
-        return ops.exp(self.exponent(global_step) * -self.decay_rate) * self.learning_rate
+        stairs = self.exponent(global_step) * float(self.decay_steps)
+        return ops.exp((stairs if self.is_stair else _steps(global_step)) * -self.decay_rate) * self.learning_rate
 
 
 class InverseDecayLR(_Decay):

@@ -9,7 +9,7 @@ from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
 from msc.ops import images, linear, losses, normalisation, random
 from msc.ops.arithmetic import add, mul, sub
-from msc.ops.normalisation import batch_statistics
+from msc.ops.normalisation import batch_statistics, move_statistics
 from msc.ops.operands import cast
 from msc.ops.primitive import REQUIRED, operator
 from msc.ops.reductions import mean, sum
@@ -88,10 +88,8 @@ def _batch_norm(
     del data_format
     if is_training:
         mean_, var_ = batch_statistics(x)
-        for moving, new in ((average, mean_), (variance, var_)):
-            if isinstance(moving, Parameter):
-                moving.set_data(add(mul(moving, 1 - momentum), mul(new, momentum)))
-        average, variance = mean_, var_
+        move_statistics(average, variance, x, mean_, var_, momentum)
+        average, variance = cast(mean_, average.dtype), cast(var_, variance.dtype)
     y = normalisation.batch_norm(x, average, variance, scale, bias, False, momentum, epsilon)
     return y, average, variance, average, variance
 

@@ -213,12 +213,6 @@ def _sort(x: Tensor, *, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
     return values, cast(places, dtypes.int32)
 
 
-def _unique(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The elements that differ, and where those of x stand among them (Int32)."""
-    values, places = selection.unique(x, return_inverse=True)
-    return values, cast(places, dtypes.int32)
-
-
 def shape(input_x: Tensor) -> tuple[int, ...]:
     """The sizes."""
     return input_x.shape
@@ -323,7 +317,7 @@ ReverseSequence = operator("ReverseSequence", reverse_sequence, seq_dim=REQUIRED
 MaskedFill = operator("MaskedFill", selection.masked_fill)
 MaskedSelect = operator("MaskedSelect", selection.masked_select)
 NonZero = operator("NonZero", selection.nonzero)
-Unique = operator("Unique", _unique)
+Unique = operator("Unique", selection.unique)
 Fill = operator("Fill", _fill)
 FillV2 = operator("FillV2", creation.full)
 Ones = operator("Ones", creation.ones)

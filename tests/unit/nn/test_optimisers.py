@@ -113,7 +113,8 @@ def test_beta_and_gamma_do_not_decay() -> None:
 SCHEDULES: dict[str, tuple[nn.LearningRateSchedule, Callable[[int], float]]] = {
     "exponential": (nn.ExponentialDecayLR(0.1, 0.5, 2), lambda t: 0.1 * 0.5 ** (t / 2)),
     "stairs": (nn.ExponentialDecayLR(0.1, 0.5, 2, is_stair=True), lambda t: 0.1 * 0.5 ** (t // 2)),
-    "natural": (nn.NaturalExpDecayLR(0.1, 0.5, 2), lambda t: 0.1 * np.exp(-0.5 * t / 2)),
+    "natural": (nn.NaturalExpDecayLR(0.1, 0.5, 2), lambda t: 0.1 * np.exp(-0.5 * t)),
+    "natural stairs": (nn.NaturalExpDecayLR(0.1, 0.5, 2, True), lambda t: 0.1 * np.exp(-0.5 * (t // 2 * 2))),
     "inverse": (nn.InverseDecayLR(0.1, 0.5, 2), lambda t: 0.1 / (1 + 0.5 * t / 2)),
     "cosine": (nn.CosineDecayLR(0.01, 0.1, 3), lambda t: 0.01 + 0.045 * (1 + np.cos(np.pi * min(t, 3) / 3))),
     "polynomial": (nn.PolynomialDecayLR(0.1, 0.01, 3, 2.0), lambda t: 0.09 * (1 - min(t, 3) / 3) ** 2 + 0.01),
