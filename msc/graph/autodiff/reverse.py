@@ -1,9 +1,9 @@
 """Reverse mode: from the gradients of values to those of what they were computed from, one operation after the other.
 
 `Reverse` walks a block backwards. It holds a gradient for each value that something asks for (`active`: what depends
-on the variables, through floats or also integers), adds up what the uses of a value give, and asks for each operation's rule: a formula
-of the table, the derivative of its compute definition, or, of a composite one without a formula, those of its
-expansion. Loops and branches have rules of their own (`control_flow`).
+on the variables, through floats, or integers too), adds up what the uses of a value give, and asks for the rule of each
+operation: a formula of the table, the derivative of its compute definition, or, of a composite one without a formula,
+those of its expansion. Loops and branches have rules of their own (`control_flow`).
 """
 
 from __future__ import annotations
