@@ -129,7 +129,7 @@ def _method_min(
 def _extreme(
     one: Any, pair: Any, operands: tuple[Tensor, Axes], keeps: tuple[bool, bool | None], dim: Axes, asked: bool
 ) -> Any:
-    """What a method gives: MindSpore has two of one name. That of `dim, keepdim` gives pairs, that of `axis` elements."""
+    """What a method gives: MindSpore has two. That of `dim, keepdim` gives pairs, that of `axis` elements."""
     keepdim, keepdims = keeps
     gives_pair = asked or (dim is not None and keepdims is None)
     function = pair if gives_pair and isinstance(operands[1], int) else one
