@@ -59,7 +59,7 @@ def test_functions_without_an_axis_give_the_value_and_zero() -> None:
 
 
 @pytest.mark.parametrize("dtype", [msc.int64, msc.int32, msc.float32], ids=str)
-@pytest.mark.parametrize("form", [ops.unique, lambda x: ops.Unique()(x)], ids=["function", "primitive"])
+@pytest.mark.parametrize("form", [ops.unique, ops.Unique()], ids=["function", "primitive"])
 @pytest.mark.parametrize("shape", [(6,), (2, 3)], ids=str)
 def test_unique_elements_stand_in_the_order_of_their_first_occurrence(dtype: Any, form: Any, shape: Any) -> None:
     array = np.array([7, 2, 7, 5, 2, 9]).reshape(shape)

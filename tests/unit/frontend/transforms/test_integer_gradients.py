@@ -42,7 +42,10 @@ def test_gradients_of_integers(mode: str, name: str) -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_every_integer_type_has_gradients(dtype: Any) -> None:
-    value, (gradient, other) = msc.value_and_grad(lambda x, y: x * x * y, (0, 1))(Tensor(4, dtype), Tensor(2, dtype))
+    def product(x: Tensor, y: Tensor) -> Tensor:
+        return x * x * y
+
+    value, (gradient, other) = msc.value_and_grad(product, (0, 1))(Tensor(4, dtype), Tensor(2, dtype))
     assert (value.dtype, gradient.dtype, other.dtype) == (dtype, dtype, dtype)
     assert (int(value), int(gradient), int(other)) == (32, 16, 16)
 
@@ -59,9 +62,12 @@ def test_second_derivatives_directions_and_jacobians() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_floats_beside_integers_keep_their_gradients(mode: str) -> None:
+    def weighted(x: Tensor, table: Tensor) -> Tensor:
+        return table[x] * x
+
     x, table = Tensor([1, 0], msc.int32), Tensor([1.5, 2.5])
     with msc.set_context(mode=MODES[mode]):
-        by_x, by_table = msc.grad(lambda x, table: table[x] * x, (0, 1))(x, table)
+        by_x, by_table = msc.grad(weighted, (0, 1))(x, table)
     assert by_x.asnumpy().tolist() == [2, 1]
     assert by_table.asnumpy().tolist() == [0, 1]
 
