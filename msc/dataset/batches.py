@@ -17,7 +17,7 @@ from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.runs import EpochRun, at_row, drawing
 from msc.dataset.stages import ColumnChange, DerivedDataset
-from msc.dataset.values import Array, Row, as_array, stacked
+from msc.dataset.values import Array, Row, as_array, own, stacked
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
 
@@ -136,7 +136,7 @@ def _column(part: Any, name: str) -> Array:
     what = f"what per_batch_map gives for column '{name}'"
     if isinstance(part, list):
         return stacked([as_array(value, what) for value in cast("list[Any]", part)], name)
-    return as_array(part, what)
+    return own(part, what)
 
 
 class PaddedBatchDataset(BatchDataset):

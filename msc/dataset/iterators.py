@@ -5,24 +5,23 @@
 
 from __future__ import annotations
 
-import queue
+import os
 import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msc.dataset import config
 from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row
+from msc.frontend.errors import ApiError
 from msc.frontend.tensor import Tensor
 
 if TYPE_CHECKING:
     from msc.dataset.base import Dataset
 
 T = TypeVar("T")
-
-_PERIOD = 0.1
-"""Seconds after which a thread that waits looks whether anybody still wants what it makes."""
 
 
 class _End:
@@ -32,46 +31,106 @@ class _End:
         self.error = error
 
 
-def prefetched(make: Callable[[], Iterator[T]], depth: int) -> Generator[T]:
-    """What an iterator gives, made ahead of use in a thread: at most `depth` items. Its errors are raised here."""
-    ready: queue.Queue[T | _End] = queue.Queue(depth)
-    abandoned = threading.Event()
+class _Shelf(Generic[T]):
+    """What a thread has made and its reader has not taken yet: at most `depth` items.
 
-    def put(item: T | _End) -> bool:
-        while not abandoned.is_set():
-            with suppress(queue.Full):
-                ready.put(item, timeout=_PERIOD)
-                return True
-        return False
+    Thread and reader hold the shelf, and neither of them the other: a reader that nobody holds is freed, whatever its
+    thread does, and the thread then ends.
+    """
 
-    def work() -> None:
-        error: BaseException | None = None
-        made: Iterator[T] | None = None
-        try:
-            made = make()
-            for item in made:
-                if not put(item):
-                    break
-        except BaseException as raised:  # noqa: BLE001  whatever users' functions raise is raised again by the reader
-            error = raised
-        finally:
-            close = getattr(made, "close", None)
-            if close is not None:
-                close()
-        put(_End(error))
+    def __init__(self, depth: int) -> None:
+        self._items = deque[T | _End]()
+        self._depth = depth
+        self._is_given_up = False
+        self._process = os.getpid()
+        self._changed = threading.Condition()  # Of a lock that its holder may take again: a finalizer may run anywhere.
 
-    thread = threading.Thread(target=work, name="msc-dataset", daemon=True)
-    thread.start()
+    def put(self, item: T | _End) -> bool:
+        """Wait for room and put an item there; False if nobody wants it any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_given_up or len(self._items) < self._depth)
+            if not self._is_given_up:
+                self._items.append(item)
+                self._changed.notify_all()
+            return not self._is_given_up
+
+    def take(self) -> T | _End | None:
+        """Wait for an item; None when the shelf is given up. Raises MSC0883 in another process."""
+        if os.getpid() != self._process:
+            raise ApiError(
+                "MSC0883",
+                "this iterator over a data set belongs to the process that made it, not to its child by fork",
+                help="make an iterator of the data set in the child",
+            )
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_given_up or bool(self._items))
+            if self._is_given_up:
+                return None
+            item = self._items.popleft()
+            self._changed.notify_all()
+            return item
+
+    def give_up(self) -> None:
+        """End the thread. A child by fork has none, and its lock may be held for ever."""
+        if os.getpid() == self._process:
+            with self._changed:
+                self._is_given_up = True
+                self._items.clear()
+                self._changed.notify_all()
+
+
+def _fill(shelf: _Shelf[T], make: Callable[[], Iterator[T]]) -> None:
+    made = make()
     try:
-        while True:
-            item = ready.get()
-            if isinstance(item, _End):
-                if item.error is not None:
-                    raise item.error
+        for item in made:
+            if not shelf.put(item):
                 return
-            yield item
     finally:
-        abandoned.set()
+        close = getattr(made, "close", None)
+        if close is not None:
+            close()
+
+
+def _work(shelf: _Shelf[T], make: Callable[[], Iterator[T]]) -> None:
+    try:
+        _fill(shelf, make)
+    except BaseException as error:  # noqa: BLE001  whatever users' functions raise is raised again by the reader
+        shelf.put(_End(error))
+    else:
+        shelf.put(_End(None))
+
+
+class Prefetched(Generic[T]):
+    """What an iterator gives, made ahead of use in a thread: at most `depth` items. Its errors are raised here.
+
+    The thread ends with the iterator, after `close`, and when nobody refers to this object: `make` must not.
+    """
+
+    def __init__(self, make: Callable[[], Iterator[T]], depth: int) -> None:
+        self._shelf = _Shelf[T](depth)
+        self._end = weakref.finalize(self, self._shelf.give_up)
+        threading.Thread(target=_work, args=(self._shelf, make), name="msc-dataset", daemon=True).start()
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        item = self._shelf.take()
+        if item is None:
+            raise StopIteration
+        if not isinstance(item, _End):
+            return item
+        self.close()
+        if item.error is None:
+            raise StopIteration
+        try:
+            raise item.error
+        finally:
+            del item  # The error refers to this call.
+
+    def close(self) -> None:
+        """Give up what is not read."""
+        self._end()
 
 
 def as_tensor(array: Array) -> Any:
@@ -88,7 +147,7 @@ class RowIterator(Generic[T]):
         self._make = make
         self._run = EpochRun(config.seed_of_a_run() if seed is None else seed)
         self._epoch = 0
-        self._rows: Generator[Row] | None = None
+        self._rows: Prefetched[Row] | None = None
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -97,8 +156,8 @@ class RowIterator(Generic[T]):
         if self._rows is None:
             if 0 <= self._limit <= self._epoch:
                 raise StopIteration
-            run = self._run.at_epoch(self._epoch)
-            self._rows = prefetched(lambda: self._dataset.rows(run), config.get_prefetch_size())
+            dataset, run = self._dataset, self._run.at_epoch(self._epoch)
+            self._rows = Prefetched(lambda: dataset.rows(run), config.get_prefetch_size())
         try:
             return self._make(next(self._rows))
         except StopIteration:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from typing import TypeAlias
 
 from msc.dataset.runs import EpochRun, at_row, drawing
 from msc.dataset.values import Row
@@ -16,6 +17,9 @@ from msc.support.diagnostics import MscError
 
 _CHUNK = 8
 """Rows that a thread takes at once: a hand-over costs about as much as a small transform."""
+
+_Part: TypeAlias = tuple[list[Row], BaseException | None]
+"""Rows in their order, and the error that came in place of the next one."""
 
 
 def mapped(
@@ -38,27 +42,45 @@ def _alone(rows: Iterator[Row], function: Callable[[Row], Row], run: EpochRun, s
 def _shared(
     rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: EpochRun, start: int
 ) -> Iterator[Row]:
-    def work(chunk: list[Row], first: int) -> list[Row]:
-        made: list[Row] = []
-        with drawing(run):
-            for number, row in enumerate(chunk, first):
-                at_row(number)
-                made.append(_called(function, row, number))
-        return made
+    def work(chunk: list[Row], first: int) -> _Part:
+        return _part(_alone(iter(chunk), function, run, first))
 
     with ThreadPoolExecutor(workers, "msc-map") as pool:
-        waiting: deque[Future[list[Row]]] = deque()
+        waiting: deque[Future[_Part]] = deque()
         try:
-            while chunk := list(islice(rows, _CHUNK)):
+            while True:
+                chunk, error = _part(islice(rows, _CHUNK))
                 waiting.append(pool.submit(work, chunk, start))
                 start += len(chunk)
+                if error is not None or not chunk:
+                    break
                 if len(waiting) > 2 * workers:
-                    yield from waiting.popleft().result()
+                    yield from _delivered(waiting.popleft().result())
             while waiting:
-                yield from waiting.popleft().result()
+                yield from _delivered(waiting.popleft().result())
+            yield from _delivered(([], error))
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _part(rows: Iterable[Row]) -> _Part:
+    """Rows up to an error."""
+    found: list[Row] = []
+    try:
+        for row in rows:
+            found.append(row)
+    except BaseException as error:  # noqa: BLE001  whatever users' functions raise is raised in its place
+        return found, error
+    return found, None
+
+
+def _delivered(part: _Part) -> Iterator[Row]:
+    """The rows of a part, then its error."""
+    rows, error = part
+    yield from rows
+    if error is not None:
+        raise error
 
 
 def _called(function: Callable[[Row], Row], row: Row, number: int) -> Row:

@@ -25,7 +25,7 @@ from msc.dataset.arguments import names, refuse
 from msc.dataset.images import corrupt
 from msc.dataset.sources import IndexedDataset
 from msc.dataset.text_files import Shuffle, shuffles
-from msc.dataset.values import Array, Row
+from msc.dataset.values import Array, Row, converted
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiValueError
 from msc.support.wire_format import MalformedError, fields, read_record, read_varint, record_places, submessage
@@ -136,17 +136,33 @@ class TFRecordDataset(IndexedDataset):
             raise corrupt(path, f"record {index} has no feature '{name}'")
         value = _array(features[name])
         if self._schema is None:
-            return value
+            return self._like_the_first(name, value, index)
         kind, shape = self._schema[name]
         if kind.kind != "U" and value.dtype.kind == "U":
             value = _bytes(features[name])
-        value = value if kind.kind == "U" else value.astype(kind)
+        value = value if kind.kind == "U" else converted(value, kind, f"feature '{name}' of record {index}")
         if shape is None:
             return value
         fixed = math.prod(n for n in shape if n != -1)
         if shape.count(-1) > 1 or (value.size % fixed if -1 in shape else value.size != fixed):
             raise corrupt(path, f"record {index}: feature '{name}' has {value.size} values, not shape {shape}")
         return value.reshape(shape)
+
+    def _like_the_first(self, name: str, value: Array, index: int) -> Array:
+        """A value whose element type is that of the first record, which says the types of columns without a schema."""
+        kind = self._first_values[name].dtype
+        if kind.kind == value.dtype.kind or not value.size:
+            return value.astype(kind) if not value.size else value
+        own, first = ("text" if k.kind == "U" else str(as_dtype(k)) for k in (value.dtype, kind))
+        raise ApiValueError(
+            "MSC0870",
+            f"'{self._places[index][0]}': feature '{name}' is {own} in record {index}, and {first} in the first one",
+            help=f"a schema says what it is: Schema().add_column('{name}', ...); bytes that are no text are 'uint8'",
+        )
+
+    @cached_property
+    def _first_values(self) -> dict[str, Array]:
+        return {name: _array(feature) for name, feature in self._example_features().items()}
 
 
 def _example(message: memoryview) -> dict[str, Any]:
@@ -189,9 +205,12 @@ def _array(feature: Any) -> Array:
     if not isinstance(feature, list):
         return feature
     try:
-        return np.asarray([item.decode() for item in cast("list[bytes]", feature)])
+        texts = [item.decode() for item in cast("list[bytes]", feature)]
     except UnicodeDecodeError:
         return _bytes(cast("list[bytes]", feature))
+    if any(text.endswith("\0") for text in texts):  # Arrays of strings would lose it.
+        return _bytes(cast("list[bytes]", feature))
+    return np.asarray(texts, np.str_)
 
 
 def _bytes(feature: list[bytes]) -> Array:

@@ -17,7 +17,7 @@ from msc.dataset.arguments import names, optional_count, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
-from msc.dataset.values import Array, Row, as_array
+from msc.dataset.values import Array, Row, as_array, converted, own_row
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError
 
 
@@ -53,7 +53,7 @@ class IndexedDataset(Dataset):
         raise NotImplementedError
 
     def row(self, index: int) -> Row:
-        """A row by its number."""
+        """A row by its number: it may be part of what the data set holds, and is copied before anybody gets it."""
         raise NotImplementedError
 
     def labels(self, column: str | None) -> Array:
@@ -63,7 +63,7 @@ class IndexedDataset(Dataset):
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         order = self._order(run)
-        return (self.row(int(k)) for k in order[start:])
+        return (own_row(self.row(int(k))) for k in order[start:])
 
     def _order(self, run: EpochRun) -> Any:
         total = self.total()
@@ -223,12 +223,15 @@ class GeneratorDataset(IndexedDataset):
         row = _row_of(value, self._columns)
         if self._types is None:
             return row
-        return tuple(part.astype(kind, copy=False) for part, kind in zip(row, self._types, strict=True))
+        return tuple(
+            converted(part, kind, f"what the source gives for column '{name}'")
+            for part, kind, name in zip(row, self._types, self._columns, strict=True)
+        )
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         if self._indexed:
             return super().rows(run, start)
-        return skipping((self._typed(value) for value in self._read()), start)
+        return skipping((own_row(self._typed(value)) for value in self._read()), start)
 
     def _read(self) -> Iterator[Any]:
         made: Any = self._source if isinstance(self._source, Iterable) else cast("Callable[[], Any]", self._source)()

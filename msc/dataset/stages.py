@@ -18,7 +18,7 @@ from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.mapping import mapped
 from msc.dataset.runs import EpochRun
-from msc.dataset.values import Array, Row, as_array
+from msc.dataset.values import Array, Row, own, own_row
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class MapDataset(DerivedDataset):
                 f"map: the functions give {len(values)} values for the columns {arguments.listed(outputs)}",
                 help="output_columns names the columns of what they give",
             )
-        made = [as_array(v, f"what map gives for column '{n}'") for v, n in zip(values, outputs, strict=True)]
+        made = [own(v, f"what map gives for column '{n}'") for v, n in zip(values, outputs, strict=True)]
         return self._change.placed([row[k] for k in self._change.kept], made)
 
 
@@ -141,7 +141,7 @@ class FilterDataset(DerivedDataset):
         return skipping((row for row in self.source.rows(run.inside(0)) if self._holds(row)), start)
 
     def _holds(self, row: Row) -> bool:
-        found = np.asarray(self._predicate(*(row[k] for k in self._places)))
+        found = np.asarray(self._predicate(*own_row(tuple(row[k] for k in self._places))))
         if found.size != 1:
             raise ApiTypeError("MSC0872", f"filter: the function gives an array of shape {found.shape}, not one truth")
         return bool(found.reshape(())[()])

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import csv
 import enum
+import io
+import threading
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +37,51 @@ def shuffles(value: Any) -> bool:
     return value if isinstance(value, bool) else bool(Shuffle(value))
 
 
-def lines(path: Path) -> list[str]:
-    """The lines of a file of UTF-8. Raises MSC0870."""
+def text(path: Path) -> str:
+    """The text of a file of UTF-8, with line ends as they are. Raises MSC0870."""
     try:
-        return path.read_text("utf-8-sig").splitlines()
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise corrupt(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise corrupt(path, f"byte {error.start} is not UTF-8") from None
 
 
+def lines(path: Path) -> list[str]:
+    """The lines of a file, which end at line feeds and nowhere else, as MindSpore's do: other marks belong to them."""
+    return text(path).split("\n")
+
+
+def string(value: str, path: Path, line: int) -> Array:
+    """An array of a string. Raises MSC0870 for what no array of NumPy's keeps."""
+    if value.endswith("\0"):
+        raise corrupt(path, f"line {line}: a text ends with a NUL character, which arrays of strings do not keep")
+    return np.asarray(value)
+
+
+_LARGEST_FIELD = 2**31 - 1
+_CSV_LIMIT = threading.Lock()
+
+
+def records(path: Path, delimiter: str, most: int | None = None) -> list[tuple[int, list[str]]]:
+    """The first records of a CSV file that are not empty, with the numbers of their last lines. Raises MSC0870.
+
+    Python's reader has one limit of the length of fields for all of the process: it is lifted while this reads.
+    """
+    with _CSV_LIMIT:
+        limit = csv.field_size_limit(_LARGEST_FIELD)
+        try:
+            reader = csv.reader(io.StringIO(text(path), newline=""), delimiter=delimiter, strict=True)
+            try:
+                return list(islice(((reader.line_num, record) for record in reader if record), most))
+            except csv.Error as error:
+                raise corrupt(path, f"line {reader.line_num}: {error}") from None
+        finally:
+            csv.field_size_limit(limit)
+
+
 class TextFileDataset(IndexedDataset):
-    """The lines of files that are not empty, as strings in the column `text`."""
+    """The lines of files that are not empty, as strings in the column `text`. A line ends at a line feed only."""
 
     def __init__(
         self,
@@ -62,18 +98,21 @@ class TextFileDataset(IndexedDataset):
         self._files = arguments.files("dataset_files", dataset_files)
 
     @cached_property
-    def _lines(self) -> list[str]:
-        return [line for path in self._files for line in lines(path) if line.strip()]
+    def _lines(self) -> list[Array]:
+        numbered = ((path, k, line) for path in self._files for k, line in enumerate(lines(path), 1))
+        return [string(line, path, k) for path, k, line in numbered if line]
 
     def total(self) -> int:
         return len(self._lines)
 
     def row(self, index: int) -> Row:
-        return (np.asarray(self._lines[index]),)
+        return (self._lines[index],)
 
 
 class CSVDataset(IndexedDataset):
-    """Files of comma-separated values. The first line names the columns, unless `column_names` does.
+    """Files of comma-separated values. The first record names the columns, unless `column_names` does.
+
+    Fields in quotes keep their line breaks.
 
     `column_defaults` has a value for each column: what an empty field means, and whose type (int, float or str) the
     column has, Int32, Float32 or strings. Without it all columns are strings.
@@ -104,9 +143,10 @@ class CSVDataset(IndexedDataset):
             refuse("column_defaults", f"{len(self._defaults)} values", f"one for each column, {len(columns)}")
 
     def _header(self) -> tuple[str, ...]:
-        first = next(csv.reader(lines(self._files[0]), delimiter=self._delimiter), None)
-        if not first:
+        found = records(self._files[0], self._delimiter, 1)
+        if not found:
             raise corrupt(self._files[0], "it has no first line that names columns")
+        first = found[0][1]
         return names(f"the first line of '{self._files[0]}'", [name.strip() for name in first])
 
     @cached_property
@@ -114,26 +154,23 @@ class CSVDataset(IndexedDataset):
         return [record for path in self._files for record in self._read(path)]
 
     def _read(self, path: Path) -> list[tuple[Array, ...]]:
-        reader = csv.reader(lines(path), delimiter=self._delimiter)
         found: list[tuple[Array, ...]] = []
-        for record in reader:
-            if not record or (self._has_header and reader.line_num == 1):
-                continue
+        for line, record in records(path, self._delimiter)[1 if self._has_header else 0 :]:
             if len(record) != len(self.columns):
-                raise corrupt(path, f"line {reader.line_num} has {len(record)} fields, not {len(self.columns)}")
-            found.append(tuple(self._value(k, text, path, reader.line_num) for k, text in enumerate(record)))
+                raise corrupt(path, f"line {line} has {len(record)} fields, not {len(self.columns)}")
+            found.append(tuple(self._value(k, field, path, line) for k, field in enumerate(record)))
         return found
 
-    def _value(self, place: int, text: str, path: Path, line: int) -> Array:
-        if self._defaults is None:
-            return np.asarray(text)
-        default = self._defaults[place]
+    def _value(self, place: int, field: str, path: Path, line: int) -> Array:
+        default = "" if self._defaults is None else self._defaults[place]
         kind = np.int32 if isinstance(default, int) else np.float32 if isinstance(default, float) else np.str_
+        if kind is np.str_:
+            return string(field or str(default), path, line)
         try:
-            return np.asarray(text.strip() or default if kind is not np.str_ else text or default, kind)
+            return np.asarray(field.strip() or default, kind)
         except (ValueError, OverflowError):
             wanted = "an integer" if kind is np.int32 else "a number"
-            raise corrupt(path, f"line {line}: {text!r} in column '{self.columns[place]}' is not {wanted}") from None
+            raise corrupt(path, f"line {line}: {field!r} in column '{self.columns[place]}' is not {wanted}") from None
 
     def total(self) -> int:
         return len(self._records)

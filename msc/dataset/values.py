@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from msc.frontend.errors import ApiError, ApiTypeError
+from msc.frontend.dtypes import as_dtype
+from msc.frontend.errors import ApiError, ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
 from msc.support.arrays import Array
@@ -18,7 +19,7 @@ Row: TypeAlias = tuple[Array, ...]
 
 
 def as_array(value: Any, what: str) -> Array:
-    """A value as an array. Raises MSC0872 for what is none."""
+    """A value as an array, which may be the value's own. Raises MSC0872 for what is none."""
     if isinstance(value, np.ndarray):
         array: Array = value
     elif isinstance(value, Tensor):
@@ -33,6 +34,38 @@ def as_array(value: Any, what: str) -> Array:
             "MSC0872", f"{what} is {described(value)}; columns hold numbers, booleans, strings and arrays of them"
         )
     return array
+
+
+def own(value: Any, what: str) -> Array:
+    """A value as an array that nothing else refers to. Raises MSC0872.
+
+    What comes from a user's object is always copied: whether it is used again nobody can tell from it.
+    """
+    return np.array(as_array(value, what), order="C")
+
+
+def own_row(row: Row) -> Row:
+    """A row that may be part of something, as one that belongs to whoever takes it."""
+    return tuple(np.array(value, order="C") for value in row)
+
+
+def converted(array: Array, kind: np.dtype[Any], what: str) -> Array:
+    """Values in the type that somebody says a column has. Raises MSC0884 if integers or booleans would be others."""
+    made = cast_as_c(array, kind)
+    if kind.kind in "iub" and not np.can_cast(array.dtype, kind) and not (made == array).all():
+        other = array[made != array].reshape(-1)[0]
+        raise ApiValueError(
+            "MSC0884",
+            f"{what} is {other}, and the column is said to be {as_dtype(kind)}, which has no such value",
+            help="say a type that has it, or map the values to others",
+        )
+    return made
+
+
+def cast_as_c(array: Array, kind: np.dtype[Any]) -> Array:
+    """Values in another type, as C converts them on this machine: what is out of range wraps or saturates."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.astype(kind)
 
 
 def stacked(values: list[Array], column: str) -> Array:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from msc.dataset import config
 from msc.dataset.base import Dataset
-from msc.dataset.iterators import as_tensor, prefetched
+from msc.dataset.iterators import Prefetched, as_tensor
 from msc.dataset.runs import EpochRun
 from msc.dataset.values import Row
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor
 
 
-def batches(dataset: Dataset, seed: int, done: int, size: int) -> Generator[Row]:
+def batches(dataset: Dataset, seed: int, done: int, size: int) -> Prefetched[Row]:
     """The batches after the first `done` ones, epoch after epoch without end; an epoch has `size` of them."""
 
     def rows() -> Iterator[Row]:
@@ -24,12 +24,12 @@ def batches(dataset: Dataset, seed: int, done: int, size: int) -> Generator[Row]
             yield from dataset.rows(EpochRun(seed, epoch), start)
             epoch, start = epoch + 1, 0
 
-    return prefetched(rows, config.get_prefetch_size())
+    return Prefetched(rows, config.get_prefetch_size())
 
 
-def one_epoch(dataset: Dataset, seed: int) -> Generator[Row]:
+def one_epoch(dataset: Dataset, seed: int) -> Prefetched[Row]:
     """The batches of an epoch."""
-    return prefetched(lambda: dataset.rows(EpochRun(seed)), config.get_prefetch_size())
+    return Prefetched(lambda: dataset.rows(EpochRun(seed)), config.get_prefetch_size())
 
 
 def tensors(row: Row, columns: tuple[str, ...]) -> tuple[Tensor, ...]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any, cast
 
@@ -219,7 +219,7 @@ class Model:
         )
 
     def _epochs(
-        self, context: RunContext, members: Callbacks, feed: Generator[Any], validation: tuple[Dataset, Any] | None
+        self, context: RunContext, members: Callbacks, feed: Iterator[Any], validation: tuple[Dataset, Any] | None
     ) -> None:
         facts = context.original_args()
         progress = cast(Progress, facts.progress)
@@ -241,7 +241,7 @@ class Model:
             progress.epochs_ended = facts.cur_epoch_num
         members.call("on_train_end", context)
 
-    def _epoch(self, context: RunContext, members: Callbacks, feed: Generator[Any]) -> None:
+    def _epoch(self, context: RunContext, members: Callbacks, feed: Iterator[Any]) -> None:
         """The steps of an epoch that are not done yet."""
         facts = context.original_args()
         progress = cast(Progress, facts.progress)

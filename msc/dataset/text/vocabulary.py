@@ -60,7 +60,7 @@ class Vocab:
     ) -> Self:
         """The words of a file, one in a line; with a delimiter what stands before it."""
         found = lines(files("file_path", file_path)[0])
-        words = [line.split(delimiter)[0] if delimiter else line.strip() for line in found]
+        words = [line.removesuffix("\r").split(delimiter)[0] if delimiter else line.strip() for line in found]
         limit = optional_count("vocab_size", vocab_size)
         return cls.from_list([word for word in words if word][:limit], special_tokens, special_first)
 

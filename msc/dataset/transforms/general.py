@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -13,7 +14,7 @@ import numpy as np
 
 from msc.dataset.runs import draws
 from msc.dataset.transforms.arguments import array, integer, number, probability, refuse
-from msc.dataset.values import Array
+from msc.dataset.values import Array, cast_as_c
 from msc.frontend.boundary import Published
 from msc.frontend.dtypes import as_dtype
 
@@ -87,13 +88,13 @@ def _functions(kind: str, transforms: Any) -> list[Callable[..., Any]]:
 
 
 class TypeCast(Transform):
-    """The same values in another element type."""
+    """The same values in another element type; what it has not, as -1 in UInt32, is converted as in C."""
 
     def __init__(self, data_type: Any) -> None:
         self._dtype = as_dtype(data_type).numpy
 
     def __call__(self, *values: Any) -> Array:
-        return array("TypeCast", values[0]).astype(self._dtype)
+        return cast_as_c(array("TypeCast", values[0]), self._dtype)
 
 
 class OneHot(Transform):
@@ -126,7 +127,7 @@ class Fill(Transform):
     """A value in place of all elements."""
 
     def __init__(self, fill_value: Any) -> None:
-        self._value = fill_value
+        self._value = copy.deepcopy(fill_value)
 
     def __call__(self, *values: Any) -> Array:
         return np.full_like(array("Fill", values[0]), self._value)
@@ -136,7 +137,8 @@ class Concatenate(Transform):
     """Arrays one after the other, with one before and one after them."""
 
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
-        self._axis, self._ends = axis, (prepend, append)
+        self._axis = axis
+        self._ends = copy.deepcopy((prepend, append))
 
     def __call__(self, *values: Any) -> Array:
         before, after = self._ends
@@ -189,7 +191,7 @@ class Mask(Transform):
 
     def __init__(self, operator: Relational, constant: Any, dtype: Any = np.bool_) -> None:
         self._compare = getattr(np, ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")[operator])
-        self._constant, self._dtype = constant, as_dtype(dtype).numpy
+        self._constant, self._dtype = copy.deepcopy(constant), as_dtype(dtype).numpy
 
     def __call__(self, *values: Any) -> Array:
         return self._compare(array("Mask", values[0]), self._constant).astype(self._dtype)

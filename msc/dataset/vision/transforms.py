@@ -54,7 +54,8 @@ class ImageTransform(Transform):
     """Base: `changed` gives the new image. What was an image of Pillow's becomes an array."""
 
     def __call__(self, *values: Any) -> Any:
-        return self.changed(image(self._kind, values[0]))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.changed(image(self._kind, values[0]))
 
     def changed(self, picture: Array) -> Any:
         """The new image."""

@@ -83,4 +83,16 @@ CODES = (
         "A scale and its factor are numbers above 0, a window is a number of steps. A fixed scale that never leaves "
         "out an update is divided out by the optimiser, whose `loss_scale` is the same.",
     ),
+    Code(
+        "MSC0883",
+        "iterator over a data set in another process",
+        "An iterator reads ahead in a thread, which a child by `os.fork` does not have. Make the iterator in the "
+        "process that reads it; the data set itself can be used in both.",
+    ),
+    Code(
+        "MSC0884",
+        "value that the type of its column does not have",
+        "`column_types` or a schema says that a column holds integers or booleans, and the data have another value: -1 "
+        "in UInt32, NaN or 0.5 in Int32. `transforms.TypeCast` converts as C does, if that is what is meant.",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import importlib
 import io
@@ -149,6 +150,51 @@ def test_csv(tmp_path: Path) -> None:
             make()
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'a,b\n"x\ny",2\n', [["x\ny", "2"]]),
+        (b'"a\nb",c\r\n"x\r\ny",2\r\n', [["x\r\ny", "2"]]),
+        (b'a,b\n"x""y",\n\n1,2', [['x"y', ""], ["1", "2"]]),
+        (b"a,b\n1,2\r3,4\n", [["1", "2"], ["3", "4"]]),
+        ("a,b\n1\u2028,2\x0b\n3\x85\x1c,\x0c\n".encode(), [["1\u2028", "2\x0b"], ["3\x85\x1c", "\x0c"]]),
+        (b"a,b\n1\0z,2\n", [["1\0z", "2"]]),
+        (b"a,b\n" + b"x" * 200_000 + b",2\n", [["x" * 200_000, "2"]]),
+        (b"a,b\n1\0,2\n", "line 2: a text ends with a NUL character"),
+        (b'a,b\n"x"y,2\n', "line 2: ',' expected after"),
+        (b'a,b\n"x,2\n', "line 2: unexpected end"),
+        (b"a,b\n1\n", "line 2 has 1 fields, not 2"),
+    ],
+)
+def test_csv_is_split_as_mindspore_does(tmp_path: Path, content: bytes, expected: Any) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(content)
+    limit = csv.field_size_limit()
+    data = ds.CSVDataset(file, shuffle=False)
+    if isinstance(expected, str):
+        with pytest.raises(msc.MscError, match=expected) as error:
+            len(data)
+        assert error.value.diagnostics[0].code == "MSC0870"
+    else:
+        assert [[value.item() for value in row] for row in data.rows(ds_run())] == expected
+    assert csv.field_size_limit() == limit
+
+
+def test_text_is_split_at_line_feeds_only(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    for content, expected in (
+        ("one\u2028still\x0bs\x0c\x1c\x85\nthree", ["one\u2028still\x0bs\x0c\x1c\x85", "three"]),
+        ("a\r\nb\rc\n\n  \n", ["a\r", "b\rc", "  "]),
+        ("a\0b", ["a\0b"]),
+    ):
+        file.write_text(content, "utf-8", newline="")
+        data = ds.TextFileDataset(file, shuffle=False)
+        assert [row[0].item() for row in data.rows(ds_run())] == expected
+    file.write_text("a\nb\0\n", "utf-8")
+    with pytest.raises(msc.MscError, match="line 2: a text ends with a NUL"):
+        len(ds.TextFileDataset(file))
+
+
 def test_text_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two\n\nthree\n", "utf-8")
     data = ds.TextFileDataset(str(tmp_path / "*.txt"), shuffle=False)
@@ -198,6 +244,36 @@ def test_records(tmp_path: Path) -> None:
     assert typed.output_types() == [np.float32, np.int32]
     (tmp_path / "s.json").write_text('{"columns": {"x": {"type": "float64", "shape": [6]}}}', "utf-8")
     assert ds.TFRecordDataset(file, str(tmp_path / "s.json")).output_types() == [np.float64]
+
+
+def test_records_whose_types_change(tmp_path: Path) -> None:
+    file = tmp_path / "a.tfrecord"
+    kinds = {
+        "Int64": feature(3, bytes_field(1, varint(7))),
+        "Float32": feature(2, bytes_field(1, np.ones(2, "<f4").tobytes())),
+        "text": feature(1, bytes_field(1, b"word")),
+        "UInt8": feature(1, bytes_field(1, b"\xff\xfe")),
+        "none": b"",
+    }
+    for first in list(kinds)[:-1]:
+        for second, content in kinds.items():
+            file.write_bytes(record(example(v=kinds[first])) + record(example(v=content)))
+            rows = ds.TFRecordDataset(file, shuffle=False).rows(ds_run())
+            value = next(rows)[0]
+            if second in (first, "none"):
+                assert next(rows)[0].dtype.kind == value.dtype.kind
+                continue
+            with pytest.raises(msc.MscError, match=f"'v' is {second} in record 1, and {first} in the first") as error:
+                next(rows)
+            assert error.value.diagnostics[0].code == "MSC0870"
+    file.write_bytes(record(example(v=feature(1, bytes_field(1, b"ab\0")))))
+    assert next(ds.TFRecordDataset(file).rows(ds_run()))[0].tolist() == [97, 98, 0]
+    file.write_bytes(record(example(v=feature(3, bytes_field(1, varint(-1))))))
+    schema = ds.Schema()
+    schema.add_column("v", "uint32")
+    with pytest.raises(msc.MscError, match="feature 'v' of record 0 is -1") as error:
+        next(ds.TFRecordDataset(file, schema).rows(ds_run()))
+    assert error.value.diagnostics[0].code == "MSC0884"
 
 
 def test_damaged_records(tmp_path: Path) -> None:
