@@ -5,6 +5,10 @@ what they are given, give what they hold, and keep what they saw; consumers writ
 numbers: no stage of it shares anything.
 """
 
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import random
@@ -15,6 +19,7 @@ import numpy as np
 
 import msc
 import msc.dataset as ds
+from msc.dataset import transforms
 
 SHAPE = (2, 3)
 
@@ -48,7 +53,11 @@ class Pipeline:
         kind = self.draw.choice(["slices", "tuple", "list", "tensor", "memmap", "reused", "object", "tensors"])
         self.note(kind)
         array = np.stack([np.full(SHAPE, k, "f4") for k in self.rows])
-        slices = {"slices": {"x": self.held(array)}, "tuple": (self.held(array),), "list": list(map(self.held, array))}
+        slices: dict[str, Any] = {
+            "slices": {"x": self.held(array)},
+            "tuple": (self.held(array),),
+            "list": list(map(self.held, array)),
+        }
         slices["tensor"] = msc.Tensor.from_numpy(self.held(array))
         if kind in slices:
             return ds.NumpySlicesDataset(slices[kind], ["x"], shuffle=False)
@@ -68,9 +77,9 @@ class Pipeline:
 
     def check(self) -> None:
         """Read some epochs, write into what comes, and compare. Raises Fault."""
-        as_arrays, reads = self.draw.random() < 0.7, []
+        as_arrays, reads = self.draw.random() < 0.7, list[Any]()
         for _ in range(2):
-            found: list[Any] = []
+            found = list[Any]()
             for row in self.data.create_tuple_iterator(num_epochs=1, output_numpy=as_arrays):
                 found.append(row[0] if as_arrays else row[0].asnumpy())
                 reads.append(np.array(found[-1]))
@@ -133,7 +142,7 @@ def keeping(pipeline: Pipeline) -> None:
 def views(pipeline: Pipeline) -> None:
     """Transforms that give views."""
     pipeline.note("views")
-    pipeline.data = pipeline.data.map([lambda x: x[..., ::-1], ds.transforms.Slice(...)], "x")
+    pipeline.data = pipeline.data.map([lambda x: x[..., ::-1], transforms.Slice(...)], "x")
 
 
 def filtered(pipeline: Pipeline) -> None:
