@@ -3,7 +3,8 @@
     python tools/document_examples.py README.md docs/*.md docs/*/*.md     # write the outputs as they are now
 
 A `console` block holds commands (`$ ...`) and what they print; a `python` block runs after those before it in the same
-document. Both run in a scratch folder that has the project's `samples` and `msc`. Other blocks are only shown.
+document. Both run in a scratch folder that has the project's `examples`, `samples` and `msc`. Other blocks are only
+shown; one with a title, as in ```py title="examples/from_pytorch/encoder.py", shows that file.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        for name in ("samples", "msc"):
+        for name in ("examples", "samples", "msc"):
             (folder / name).symlink_to(ROOT / name)
         programs = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         self._environment = {**os.environ, "PATH": programs, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "120"}

@@ -11,6 +11,8 @@ from msc.driver.passes.opt import OptOptions, run_opt
 from tools.document_examples import DOCUMENTS, ROOT, blocks, refreshed
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+TITLED = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+HEREDOC = re.compile(r"^\$ cat > (\S+) <<'END'\n((?:>.*\n)*?)> END$", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -30,6 +32,19 @@ def test_modules_are_read(path: Path, tmp_path: Path) -> None:
         if block.language == "mlir" and block.text.startswith(("builtin.module", "func.func")):
             model.write_text(block.text, "utf-8")
             assert run_opt(str(model), OptOptions(""))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_files_of_examples_are_those_shown(path: Path) -> None:
+    """A block with a title is that file; the folder of a page has the files that the page writes, and shows or runs."""
+    page = path.read_text("utf-8")
+    for file, text in TITLED.findall(page):
+        assert (ROOT / file).read_text("utf-8") == text, file
+    written = {name: re.sub(r"^> ?", "", text, flags=re.MULTILINE) for name, text in HEREDOC.findall(page)}
+    for file in (ROOT / "examples" / path.stem.replace("-", "_")).rglob("*"):
+        if file.is_file() and "__pycache__" not in file.parts:
+            assert file.name not in written or file.read_text("utf-8") == written[file.name], file
+            assert file.name in page, file
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
