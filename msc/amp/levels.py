@@ -13,6 +13,7 @@ from msc.frontend.precision import ComputePrecision, set_precision
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, LossScaleManager
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.support.diagnostics import did_you_mean
+from msc.support.wording import a
 
 Listed: TypeAlias = "type[nn.Cell | ops.Primitive]"
 """What a list of mixed precision holds."""
@@ -119,7 +120,7 @@ def _name(item: Any) -> str:
 
 def _check(network: object, dtype: Any) -> None:
     if not isinstance(network, nn.Cell):
-        raise ApiTypeError("MSC0881", f"mixed precision is one of a Cell, not of a {type(network).__name__}")
+        raise ApiTypeError("MSC0881", f"mixed precision is one of a Cell, not of {a(type(network).__name__)}")
     if as_dtype(dtype) not in (float16, bfloat16):
         raise ApiValueError("MSC0881", f"the type of mixed precision is {dtype}; it is float16 or bfloat16")
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.jit import jit
 from msc.ops.primitive import constexpr
+from msc.support.wording import a
 
 T = TypeVar("T")
 
@@ -18,7 +19,7 @@ ms_function = jit
 def jit_class(cls: T) -> T:
     """The class itself: instances of any class may be made and used in compiled functions. Raises MSC0811."""
     if not isinstance(cls, type):
-        raise ApiTypeError("MSC0811", f"jit_class decorates a class, not a {type(cls).__name__}")
+        raise ApiTypeError("MSC0811", f"jit_class decorates a class, not {a(type(cls).__name__)}")
     return cls
 
 

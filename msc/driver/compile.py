@@ -13,8 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.backends.backend import Backend, CodeOptions, Program
 from msc.backends.stage import Stage
+from msc.dialects.ms.warnings import warnings_of
 from msc.driver.background_checks import BackgroundChecks, Unverified, is_worth_a_process
 from msc.driver.memory_limit import check_tensors, check_total
+from msc.driver.models.dimensions import sizes_in_mind
 from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions, Reporting
@@ -31,6 +33,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import is_internal
 from msc.support.forked import Lines, begun
 from msc.support.marks import is_marked, marked
+from msc.support.notices import warn
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
@@ -175,7 +178,7 @@ def compile_read(
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     try:
-        with BackgroundChecks(model.module) as checks:
+        with sizes_in_mind(options.open_dims), BackgroundChecks(model.module) as checks:
             stages = _stages_between(compilation, stop_after)
             for stage in stages:
                 later = compilation.check_later if stage is stages[-1] else checks.begin
@@ -185,7 +188,13 @@ def compile_read(
             walk.write_dump()
         raise
     walk.write_dump()
+    warn(*(slow_kernel(text) for text in warnings_of(model.module)))
     return compilation
+
+
+def slow_kernel(text: str) -> Diagnostic:
+    """The warning that a module or an artifact keeps as a text."""
+    return Diagnostic("MSC0520", text, help="please report it with the model: msc chose a schedule that is not legal")
 
 
 def _stages_between(compilation: Compilation, stop_after: str | None) -> Sequence[Stage]:

@@ -11,6 +11,8 @@ from msc.frontend import dtypes
 from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError
 from msc.support.arrays import Array
+from msc.support.other_frameworks import is_tensor, to_array
+from msc.support.wording import a
 
 
 def array_of(data: object, dtype: DType | None = None) -> Array:
@@ -20,6 +22,8 @@ def array_of(data: object, dtype: DType | None = None) -> Array:
     """
     if is_array(data):
         return np.array(data, dtype=(dtype or of_numpy(data.dtype)).numpy, order="C")
+    if is_tensor(data):
+        return array_of(to_array(data), dtype)
     array = _parsed(data)
     if dtype is not None:
         return array.astype(dtype.numpy)
@@ -37,7 +41,7 @@ def _parsed(data: object) -> Array:
     if not isinstance(data, bool | int | float | Sequence) or isinstance(data, str | bytes):
         raise ApiTypeError(
             "MSC0803",
-            f"a Tensor is made of numbers, nested lists of numbers or NumPy arrays, not of a {type(data).__name__}",
+            f"a Tensor is made of numbers, nested lists of numbers or NumPy arrays, not of {a(type(data).__name__)}",
         )
     try:
         array: Array = np.array(data)

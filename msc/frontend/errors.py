@@ -10,18 +10,22 @@ import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import ClassVar
 
-from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, Location, MscError
+from msc.support.torch_names import hint
 
 _PACKAGE = str(Path(__file__).parents[1]) + "/"
 _STANDARD_LIBRARY = str(Path(linecache.__file__).parent) + "/"
 _COMMAND_LINE = _PACKAGE + "driver/verbs/"
 """Around what the command line runs, where there are no lines of the user's."""
 _MAXIMUM_CALLERS = 8
+_PUBLIC = ("msc", "msc.nn", "msc.ops", "msc.train.callback", "msc.dataset", "msc.common.initializer")
+"""Where a name is looked for that another of these modules does not have."""
 
 
 class ApiError(MscError):
@@ -135,7 +139,11 @@ def missing_name(module: str, name: str, names: Iterable[str]) -> AttributeError
     """The error of a name that a module of the API does not have; Python's own for what Python asks itself."""
     if name.startswith("__"):
         return AttributeError(name)
-    return ApiAttributeError("MSC0832", f"{module} has no '{name}'", help=did_you_mean(name, names))
+    known = list(names)
+    others = () if name.lower() in map(str.lower, known) else _PUBLIC
+    elsewhere = next((each for each in others if each != module and name in import_module(each).__all__), None)
+    help_ = hint(name, known) if elsewhere is None else f"it is in {elsewhere}: {elsewhere}.{name}"
+    return ApiAttributeError("MSC0832", f"{module} has no '{name}'", help=help_)
 
 
 class NeedsValue(ApiError):

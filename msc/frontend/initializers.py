@@ -20,6 +20,7 @@ from msc.frontend.randomness import generator
 from msc.frontend.tensor import Number, Tensor
 from msc.support.arrays import Array
 from msc.support.diagnostics import did_you_mean
+from msc.support.wording import a
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -266,7 +267,7 @@ def _object(init: object) -> Initializer:
         return _BY_NAME[init.lower()]()
     if isinstance(init, bool | int | float):
         return Constant(init)
-    raise ApiTypeError("MSC0808", f"a {type(init).__name__} is no initialiser")
+    raise ApiTypeError("MSC0808", f"{a(type(init).__name__)} is no initialiser")
 
 
 def fans(shape: Shape) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.wording import a
 
 if TYPE_CHECKING:
     from msc.frontend.execution import Program
@@ -286,7 +287,7 @@ class Jit:
         if isinstance(function, Jitted):
             return cast(Any, function)
         if not callable(function):
-            raise ApiTypeError("MSC0814", f"jit takes a function or a Cell, not a {type(function).__name__}")
+            raise ApiTypeError("MSC0814", f"jit takes a function or a Cell, not {a(type(function).__name__)}")
         return Jitted(cast(Any, function), fullgraph=fullgraph, backend=backend)
 
     def explain(self, target: Any) -> str:

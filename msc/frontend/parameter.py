@@ -11,6 +11,7 @@ from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.changes import Changes
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete
+from msc.support.wording import a
 
 UNNAMED = "Parameter"
 """The name of a parameter that no Cell and no user has named yet."""
@@ -115,7 +116,7 @@ class ParameterTuple(tuple[Parameter, ...]):
         items = tuple(parameters)
         for item in items:
             if not isinstance(item, Parameter):
-                raise ApiTypeError("MSC0807", f"a ParameterTuple holds Parameters, not a {type(item).__name__}")
+                raise ApiTypeError("MSC0807", f"a ParameterTuple holds Parameters, not {a(type(item).__name__)}")
         return super().__new__(cls, items)
 
     def clone(self, prefix: str, init: str | Number | Tensor = "same") -> ParameterTuple:

@@ -6,7 +6,7 @@ Arithmetic, indexing and all other methods are attached by `msc.ops`, which know
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.formatting import representation
 from msc.support.arrays import Array
-from msc.support.diagnostics import did_you_mean
+from msc.support.torch_names import hint
+from msc.support.wording import a
 
 Number: TypeAlias = bool | int | float
 
@@ -80,7 +81,7 @@ class Tensor:
     def from_numpy(array: object) -> Tensor:
         """A tensor that shares the memory of a NumPy array: a later change of the array is one of the tensor."""
         if not isinstance(array, np.ndarray):
-            raise ApiTypeError("MSC0803", f"from_numpy takes a NumPy array, not a {type(array).__name__}")
+            raise ApiTypeError("MSC0803", f"from_numpy takes a NumPy array, not {a(type(array).__name__)}")
         shared = cast(Array, array).view()
         of_numpy(shared.dtype)
         return Tensor.of(shared)
@@ -174,6 +175,13 @@ class Tensor:
         """NumPy's functions take a tensor for the array of its elements, and give arrays."""
         return function(*_as_arrays(args), **_as_arrays(kwargs))
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: object, args: object = (), keywords: object = None) -> NoReturn:
+        """What PyTorch calls when a tensor of msc comes to one of its functions or layers. Raises MSC0015."""
+        name = getattr(function, "__name__", "a function")
+        advice = "msc.ops and msc.nn have functions and layers of such names; torch.from_numpy(x.asnumpy()) leaves msc"
+        raise ApiTypeError("MSC0015", f"PyTorch's {name} is given a Tensor of msc, which it does not take", help=advice)
+
     def __dlpack__(self, **options: Any) -> Any:
         return self.asnumpy().__dlpack__(**options)
 
@@ -244,7 +252,7 @@ class Tensor:
         raise ApiAttributeError(
             "MSC0805",
             f"a Tensor has no attribute '{name}'",
-            help=did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")]),
+            help=hint(name, [n for n in dir(type(self)) if not n.startswith("_")]),
         )
 
     if TYPE_CHECKING:  # attached by msc.ops

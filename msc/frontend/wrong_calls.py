@@ -16,6 +16,7 @@ from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import did_you_mean
+from msc.support.wording import a
 
 _LONG = 60
 
@@ -199,7 +200,7 @@ _PLURALS: Mapping[Any, str] = {int: "integers", float: "numbers", bool: "boolean
 
 
 def _article(name: str) -> str:
-    return "a function" if name == "Callable" else f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    return "a function" if name == "Callable" else a(name)
 
 
 def shown(value: Any) -> str:

@@ -12,6 +12,7 @@ from msc.frontend.tensor import Number, Tensor
 from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
 from msc.support.diagnostics import did_you_mean
+from msc.support.wording import a
 
 Activation: TypeAlias = "str | Cell | Callable[[Any], Any] | None"
 
@@ -302,4 +303,4 @@ def activation_of(value: Activation) -> Cell | Callable[[Any], Any] | None:
         return get_activation(value)
     if value is None or callable(value):
         return value
-    raise ApiTypeError("MSC0825", f"an activation is a name or a Cell, not a {type(value).__name__}")
+    raise ApiTypeError("MSC0825", f"an activation is a name or a Cell, not {a(type(value).__name__)}")

@@ -17,6 +17,9 @@ from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.tensor import Tensor
 from msc.nn.hooks import CellHooks, Handle
 from msc.support.diagnostics import did_you_mean
+from msc.support.other_frameworks import advice_for
+from msc.support.torch_names import hint
+from msc.support.wording import a
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -51,7 +54,7 @@ class Cell:
             name = type(self).__name__
             raise ApiTypeError(
                 "MSC0824",
-                f"{name} is made with a {type(auto_prefix).__name__}; auto_prefix is True or False",
+                f"{name} is made with {a(type(auto_prefix).__name__)}; auto_prefix is True or False",
                 help=f"make the cell first, then call it: {name}()(x)",
             )
         self.__dict__.update(_cells={}, _params={}, _hooks=CellHooks())
@@ -167,9 +170,7 @@ class Cell:
         if name.startswith("__"):
             raise AttributeError(name)
         known = [*own["_params"], *own["_cells"], *(n for n in dir(self) if not n.startswith("_"))]
-        raise ApiAttributeError(
-            "MSC0821", f"{type(self).__name__} has no attribute '{name}'", help=did_you_mean(name, known)
-        )
+        raise ApiAttributeError("MSC0821", f"{type(self).__name__} has no attribute '{name}'", help=hint(name, known))
 
     def __delattr__(self, name: str) -> None:
         Changes.count += 1
@@ -187,7 +188,7 @@ class Cell:
         if check_name_contain_dot and "." in param_name:
             raise ApiValueError("MSC0822", f"the name of a parameter must not contain a dot: '{param_name}'")
         if param is not None and not isinstance(param, Parameter):
-            raise ApiTypeError("MSC0822", f"insert_param_to_cell takes a Parameter, not a {type(param).__name__}")
+            raise ApiTypeError("MSC0822", f"insert_param_to_cell takes a Parameter, not {a(type(param).__name__)}")
         self.__dict__.pop(param_name, None)
         self._cells.pop(param_name, None)
         if param is None:
@@ -204,9 +205,11 @@ class Cell:
             raise _not_initialised(self)
         if not isinstance(child_cell, Cell):
             given = (
-                f"the class {child_cell.__name__}" if isinstance(child_cell, type) else f"a {type(child_cell).__name__}"
+                f"the class {child_cell.__name__}"
+                if isinstance(child_cell, type)
+                else f"{a(type(child_cell).__name__)}"
             )
-            advice = f"write {child_cell.__name__}()" if isinstance(child_cell, type) else None
+            advice = f"write {child_cell.__name__}()" if isinstance(child_cell, type) else advice_for(child_cell)
             raise ApiTypeError(
                 "MSC0822", f"{type(self).__name__} takes cells, and '{child_name}' is {given}", help=advice
             )
@@ -321,7 +324,7 @@ class Cell:
         }
         for name, value in options.items():
             if type(value) is not bool:
-                raise ApiTypeError("MSC0824", f"recompute: {name} is a {type(value).__name__}, not True or False")
+                raise ApiTypeError("MSC0824", f"recompute: {name} is {a(type(value).__name__)}, not True or False")
         self._recomputes = True
 
     def apply(self, fn: Callable[[Cell], object]) -> Cell:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, overload
 
 from msc.frontend.errors import ApiAttributeError, ApiIndexError, ApiTypeError
 from msc.nn.cell import Cell
+from msc.support.wording import a
 
 
 class _Numbered(Cell):
@@ -108,7 +109,7 @@ class CellList(_Numbered):
     def construct(self, *args: Any) -> Any:
         raise ApiAttributeError(
             "MSC0820",
-            f"a {type(self).__name__} is a list, which computes nothing",
+            f"{a(type(self).__name__)} is a list, which computes nothing",
             help="call its cells one after the other, or make an nn.SequentialCell of them",
         )
 

@@ -15,6 +15,7 @@ from msc.ops.reductions import amax
 from msc.ops.reductions import sum as sum_of
 from msc.ops.unary import abs as absolute
 from msc.ops.unary import sqrt, square
+from msc.support.wording import a
 
 
 def _listed(x: Any, function: str) -> tuple[list[Tensor], bool]:
@@ -22,7 +23,7 @@ def _listed(x: Any, function: str) -> tuple[list[Tensor], bool]:
         return [x], True
     items: Sequence[Any] = cast(Sequence[Any], x) if isinstance(x, list | tuple) else ()
     if not items:
-        raise ApiTypeError("MSC0811", f"{function} takes a tensor or tensors, not a {type(cast(object, x)).__name__}")
+        raise ApiTypeError("MSC0811", f"{function} takes a tensor or tensors, not {a(type(cast(object, x)).__name__)}")
     return [only_tensor(t, function) for t in items], False
 
 

@@ -11,6 +11,7 @@ from msc.frontend.modes import Hooks
 from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops.operands import only_tensor
 from msc.ops.primitive import Primitive
+from msc.support.wording import a
 
 
 def watched(name: str, inputs: tuple[Any, ...], change: Callable[[tuple[Any, ...]], Any]) -> tuple[Any, ...]:
@@ -28,7 +29,7 @@ def watched(name: str, inputs: tuple[Any, ...], change: Callable[[tuple[Any, ...
 
 def _function(name: str, given: object) -> Callable[..., Any]:
     if not callable(given):
-        raise ApiTypeError("MSC0811", f"{name} takes a function, not a {type(given).__name__}")
+        raise ApiTypeError("MSC0811", f"{name} takes a function, not {a(type(given).__name__)}")
     return given
 
 

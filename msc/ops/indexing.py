@@ -24,6 +24,7 @@ from msc.ops.comparison import less
 from msc.ops.operands import cast as cast_to
 from msc.ops.operands import is_data
 from msc.support.arrays import Array
+from msc.support.wording import a
 
 _LARGE = 2**31 - 1
 
@@ -76,7 +77,7 @@ def _data(value: Any, like: Tensor) -> Tensor:
     if type(value) in (list, tuple) and any(isinstance(v, Tensor) for v in value):
         return apply("stack", *(v if isinstance(v, Tensor) else Tensor(v, like.dtype) for v in value))
     if not is_data(value):
-        raise ApiTypeError("MSC0811", f"item assignment takes a Tensor or numbers, not a {type(value).__name__}")
+        raise ApiTypeError("MSC0811", f"item assignment takes a Tensor or numbers, not {a(type(value).__name__)}")
     return Tensor(value) if is_array(value) else Tensor(value, like.dtype)
 
 
@@ -182,7 +183,7 @@ class _Selection:
     def _place(self, part: Any, axis: int) -> int:
         if not hasattr(part, "__index__"):
             raise ApiIndexError(
-                "MSC0815", f"a {type(part).__name__} is no index (the tensor has shape {self._x.shape})"
+                "MSC0815", f"{a(type(part).__name__)} is no index (the tensor has shape {self._x.shape})"
             )
         place, size = int(part.__index__()), self._x.shape[axis]
         if size != -1 and not -size <= place < size:

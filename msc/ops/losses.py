@@ -6,7 +6,7 @@ import math
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
-from msc.frontend.errors import ApiValueError
+from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
 from msc.ops.activation import clamp, log_softmax, relu, softplus
 from msc.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
@@ -162,7 +162,8 @@ def nll_loss(
     wanted = x.shape[:1] * (not single) + x.shape[2:]
     if target.shape != wanted:
         message = f"the classes have shape {target.shape}; for an input of {x.shape} it must be {wanted}"
-        raise ApiValueError("MSC0201", f"nll_loss: {message}")
+        advice = "the input is one example: a data set gives batches after .batch(32)" if single else None
+        raise ApiValueError("MSC0201", f"nll_loss: {message}", help=advice)
     if single:
         x, target = expand_dims(x, 0), reshape(target, (1,))
     classes = x.shape[1]
@@ -195,6 +196,9 @@ def cross_entropy(
     logs = log_softmax(input, axis)
     if target.dtype.is_integer:
         return nll_loss(logs, target, weight, ignore_index, reduction, label_smoothing)
+    if target.shape == input.shape[:axis] + input.shape[axis + 1 :]:
+        what = f"cross_entropy: the target has a class for each example, but is {target.dtype}; classes are integers"
+        raise ApiTypeError("MSC0201", what, help=f"target.astype(msc.int32); probabilities have shape {input.shape}")
     same_shape("cross_entropy", input, target)
     classes = input.shape[axis]
     target = target if not label_smoothing else add(mul(target, 1 - label_smoothing), label_smoothing / classes)

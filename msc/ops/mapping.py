@@ -14,12 +14,13 @@ from msc.frontend.capture import INSTALLED
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
+from msc.support.wording import a
 
 
 def partial(fn: Any, *args: Any, **kwargs: Any) -> functools.partial[Any]:
     """The function with its first arguments given. Raises MSC0811 for what is no function."""
     if not callable(fn):
-        raise ApiTypeError("MSC0811", f"partial takes a function, not a {type(fn).__name__}")
+        raise ApiTypeError("MSC0811", f"partial takes a function, not {a(type(fn).__name__)}")
     return functools.partial(fn, *args, **kwargs)
 
 

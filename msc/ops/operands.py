@@ -14,6 +14,7 @@ from msc.frontend.dispatch import apply, scalar
 from msc.frontend.dtypes import BOOLEAN, FLOAT, DType, of_python
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Number, Tensor
+from msc.support.other_frameworks import advice_for
 
 Operand: TypeAlias = Tensor | Number
 
@@ -49,7 +50,7 @@ def _advice(value: object) -> str | None:
         return f"make an object of it: {value.__name__}()"
     if hasattr(value, "construct"):
         return "call the cell with a tensor: its result is one"
-    return "msc.Tensor(x.numpy()) is one" if hasattr(value, "numpy") else None
+    return advice_for(value)
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:

@@ -17,6 +17,7 @@ from msc.frontend.modes import Hooks
 from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.diagnostics import did_you_mean
+from msc.support.wording import a
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -99,7 +100,7 @@ class Primitive:
         Raises MSC0828 for a mode that is no bool.
         """
         if type(mode) is not bool:
-            raise ApiTypeError("MSC0828", f"recompute: mode is a {type(mode).__name__}, not True or False")
+            raise ApiTypeError("MSC0828", f"recompute: mode is {a(type(mode).__name__)}, not True or False")
         return self.add_prim_attr("recompute", mode)
 
     def __call__(self, *inputs: Any) -> Any:
@@ -238,7 +239,7 @@ def constexpr(
     if fn is None:
         return constexpr
     if not callable(fn):
-        raise ApiTypeError("MSC0811", f"constexpr decorates a function, not a {type(fn).__name__}")
+        raise ApiTypeError("MSC0811", f"constexpr decorates a function, not {a(type(fn).__name__)}")
     function = fn
 
     @wraps(fn)

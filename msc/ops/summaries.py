@@ -9,6 +9,7 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.summaries import summarise
 from msc.frontend.tensor import Tensor
 from msc.ops.primitive import operator
+from msc.support.wording import a
 
 
 def _summary(kind: str, ranks: tuple[int, ...] | None) -> Callable[[Any, Any], None]:
@@ -17,7 +18,7 @@ def _summary(kind: str, ranks: tuple[int, ...] | None) -> Callable[[Any, Any], N
         if not isinstance(name, str) or not name:
             raise ApiTypeError("MSC0811", f"{operator_name}: name is {name!r}; it takes a string")
         if not isinstance(value, Tensor):
-            raise ApiTypeError("MSC0811", f"{operator_name}: value is a {type(value).__name__}, not a Tensor")
+            raise ApiTypeError("MSC0811", f"{operator_name}: value is {a(type(value).__name__)}, not a Tensor")
         if ranks is not None and value.ndim not in ranks and not (kind == "scalar" and value.shape == (1,)):
             raise ApiValueError("MSC0811", f"{operator_name}: '{name}' has shape {value.shape}")
         summarise(kind, name, value)

@@ -11,6 +11,7 @@ from msc.runtime.program import TensorSpec
 from msc.support.argument_values import CONVERSION_ERRORS
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.other_frameworks import is_tensor, to_array
 from msc.support.wording import counted
 
 _DTYPES = {
@@ -94,7 +95,7 @@ def _array_of(value: object, name: str) -> Array | Diagnostic:
     if isinstance(value, np.ma.MaskedArray):
         return _not_taken(name, "is a masked array; the model knows no masks", "pass array.filled(value)")
     try:
-        return np.asarray(value)
+        return to_array(value) if is_tensor(value) else np.asarray(value)
     except CONVERSION_ERRORS as error:
         nested = isinstance(value, list | tuple)
         reason = "its rows have several lengths" if nested else str(error).partition("\n")[0][:120]

@@ -144,6 +144,8 @@ class Signature:
     suffix: str = "run"
     structure: str | None = None
     others: tuple[Signature, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What users should know of the model, as which kernels are slow and why."""
 
     @property
     def symbol(self) -> str:
@@ -203,6 +205,7 @@ def _to_json(signature: Signature) -> dict[str, object]:
         "alignment": ALIGNMENT,
         "features": list(signature.features),
         "operations": signature.operations,
+        **({"warnings": list(signature.warnings)} if signature.warnings else {}),
         **({} if signature.structure is None else {"structure": signature.structure}),
         **({"others": [_to_json(other) for other in signature.others]} if signature.others else {}),
     }
@@ -227,6 +230,7 @@ def _signature(data: dict[str, object]) -> Signature:
         suffix=str(data["suffix"]),
         structure=structure if isinstance(structure, str) else None,
         others=tuple(_signature(item) for item in cast(list[dict[str, object]], data.get("others", []))),
+        warnings=tuple(map(str, cast(list[object], data.get("warnings", [])))),
     )
 
 

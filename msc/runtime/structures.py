@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
+from msc.support.wording import a
+
 Structure: TypeAlias = Any
 """A structure as JSON has it: an int, or a dict of one key."""
 
@@ -70,7 +72,7 @@ def _fields_of(value: object) -> list[str] | None:
 def _constant(value: object) -> object:
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"a {type(value).__name__} cannot be part of what a compiled function gives")
+    raise TypeError(f"{a(type(value).__name__)} cannot be part of what a compiled function gives")
 
 
 def structure_text(structure: Structure) -> str:

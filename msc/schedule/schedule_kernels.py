@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -23,6 +22,7 @@ from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp
+from msc.dialects.ms.warnings import keep_warnings
 from msc.ir.contracts import Contract
 from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
@@ -52,6 +52,7 @@ _SHOWN_STATEMENTS = 12
 """Statements that an error shows of a kernel whose schedule is refused."""
 
 
+_REFUSED = "the schedule that was chosen is not legal"
 STRICT = "MSC_STRICT"
 """Environment variable that the tests set: a strategy that chooses an illegal schedule is an internal error."""
 
@@ -92,6 +93,7 @@ class ScheduleKernels(ModulePass):
         for number, kernel in enumerate(kernels, 1):
             step(f"schedule-kernels: {number} of {len(kernels)}, {kernel.label.data}")
             _schedule(kernel, decide_one, decisions)
+        _note_slow(op, kernels)
 
     def _decide(self, target: Target, known: KnownLoops, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
@@ -189,14 +191,18 @@ def _decide(model: KernelModel, target: Target, around: Surroundings, chosen: Ca
         return decision
     text = to_lines(decision.tree)
     problem = illegal(model, deps, from_lines(text), abilities) or problem
-    message = f"the schedule chosen for {', '.join(model.operations)} is not legal: {problem}"
     if os.environ.get(STRICT):
+        message = f"the schedule chosen for {', '.join(model.operations)} is not legal: {problem}"
         raise MscError(Diagnostic("MSC0900", message, notes=tuple(text)))
-    warnings.warn(f"{message}; it runs without vectors, tiles and threads", RuntimeWarning, stacklevel=2)
-    return Decision(
-        plain(model, deps, machine),
-        [*decision.reasons, "that was not legal: a plain schedule is used"],
-        decision.either,
+    reasons = [*decision.reasons, f"{_REFUSED}: {problem}; a plain schedule is used"]
+    return Decision(plain(model, deps, machine), reasons, decision.either)
+
+
+def _note_slow(op: ModuleOp, kernels: Sequence[gk.KernelOp]) -> None:
+    """Keep with the module which kernels run without the schedule that was chosen for them: artifacts tell of it."""
+    slow = ((kernel, reason) for kernel in kernels for reason in _reasons(kernel) if reason.startswith(_REFUSED))
+    keep_warnings(
+        op, (f"kernel {kernel.label.data} is slow, without vectors, tiles and threads: {why}" for kernel, why in slow)
     )
 
 
@@ -267,6 +273,11 @@ def schedule_of(kernel: gk.KernelOp) -> Tree:
     """The schedule that a kernel carries, which it must have by now."""
     assert kernel.schedule is not None
     return kernel.schedule.data
+
+
+def _reasons(kernel: gk.KernelOp) -> Sequence[str]:
+    found = kernel.attributes.get(GK_SCHEDULE_REASONS)
+    return [each.data for each in cast("ArrayAttr[StringAttr]", found)] if isinstance(found, ArrayAttr) else []
 
 
 def _strings(lines: list[str]) -> ArrayAttr[StringAttr]:

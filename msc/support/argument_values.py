@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.other_frameworks import advice_for, framework_of
 
 CONVERSION_ERRORS = (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError)
 """What the conversions of other people's objects raise."""
@@ -15,6 +16,7 @@ CONVERSION_ERRORS = (ArithmeticError, AttributeError, BufferError, LookupError, 
 
 def refuse(name: str, value: object, wanted: str, advice: str | None = None) -> NoReturn:
     """Raise MSC0008 for an argument: what it is, and what it takes."""
+    advice = advice or advice_for(value)
     raise MscError(Diagnostic("MSC0008", f"{name} is {described(value)}; it takes {wanted}", help=advice))
 
 
@@ -25,7 +27,9 @@ def described(value: object) -> str:
     if isinstance(value, str | bytes | int | float):
         text = repr(value)
         return text if len(text) <= 40 else f"{text[:36]}... ({type(value).__name__})"
-    return f"of type {type(value).__name__}"
+    framework = framework_of(value)
+    kind = f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
+    return kind if framework is None else f"{kind}, of {framework}"
 
 
 def integer(name: str, value: Any, wanted: str = "an integer") -> int:

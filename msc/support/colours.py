@@ -7,9 +7,11 @@ import re
 import sys
 from typing import TextIO
 
+_YELLOW = "\x1b[1;33m"
 _BOLD, _RED, _BLUE, _GREEN, _CYAN, _OFF = "\x1b[1m", "\x1b[1;31m", "\x1b[1;34m", "\x1b[1;32m", "\x1b[1;36m", "\x1b[0m"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^(error\[MSC\d+\])(: .*)$"), rf"{_RED}\1{_OFF}{_BOLD}\2{_OFF}"),
+    (re.compile(r"^(warning\[MSC\d+\])(: .*)$"), rf"{_YELLOW}\1{_OFF}{_BOLD}\2{_OFF}"),
     (re.compile(r"^( +-->)( .*)$"), rf"{_BLUE}\1{_OFF}\2"),
     (re.compile(r"^( *\d* *\|)( *)(\^+)$"), rf"{_BLUE}\1{_OFF}\2{_RED}\3{_OFF}"),
     (re.compile(r"^( *\d* *\|)(.*)$"), rf"{_BLUE}\1{_OFF}\2"),

@@ -8,11 +8,18 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from msc.support.escaping import printable
 
 _EXCERPT_WIDTH = 160
 """A longer source line is cut to a window around the caret: a one-line file of a megabyte stays readable."""
+
+_SAME_BEGINNING = 0.2
+"""What the letters count, besides, with which two names begin."""
+_TELLING = 3
+"""The letters of a beginning that says what is meant."""
+_FEW = 5
 
 _SHOWN_LINES = 5
 """Lines that a note names of those with the same mistake."""
@@ -109,9 +116,9 @@ def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     return "\n\n".join(render(diagnostic) for diagnostic in diagnostics)
 
 
-def render(diagnostic: Diagnostic) -> str:
-    """One diagnostic as text, without a newline at the end."""
-    lines = [f"error[{diagnostic.code}]: {printable(diagnostic.message)}"]
+def render(diagnostic: Diagnostic, kind: str = "error") -> str:
+    """One diagnostic as text, without a newline at the end; `kind` is "error" or "warning"."""
+    lines = [f"{kind}[{diagnostic.code}]: {printable(diagnostic.message)}"]
     if diagnostic.place is not None:
         lines.append(f" --> {diagnostic.place}")
         if diagnostic.source_line is not None:
@@ -125,17 +132,37 @@ def render(diagnostic: Diagnostic) -> str:
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `name`, or None when none is close: what "did you mean" proposes."""
-    from difflib import get_close_matches
+    """The candidate most like `name`, or None when none is close: what "did you mean" proposes.
+
+    Of candidates as much alike, the one that begins in the same way: people know how a word begins.
+    """
+    from difflib import SequenceMatcher, get_close_matches
 
     by_lower = {candidate.lower(): candidate for candidate in sorted(candidates)}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    wanted = name.lower()
+    found = get_close_matches(wanted, by_lower, n=5, cutoff=0.6)
+
+    def likeness(candidate: str) -> float:
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, candidate, strict=False)))
+        return SequenceMatcher(None, candidate, wanted).ratio() + _SAME_BEGINNING * common / len(wanted)
+
+    return by_lower[max(found, key=likeness)] if found else None
+
+
+def of_name(name: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates that are `name` with something behind it, as conv1d and conv2d for conv, if these are few."""
+    longer = sorted(each for each in candidates if each.lower().startswith(name.lower()))
+    longer = [each for each in longer if len(each) == min(map(len, longer))]
+    return longer if len(name) >= _TELLING and 1 < len(longer) <= _FEW else []
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """The help line that proposes the nearest candidate, or None: ready for `Diagnostic.help`."""
-    match = near_match(name, candidates)
+    names = list(candidates)
+    several = of_name(name, names)
+    if several:
+        return f"did you mean {', '.join(several[:-1])} or {several[-1]}?"
+    match = near_match(name, names)
     return f"did you mean '{match}'?" if match is not None else None
 
 

@@ -39,14 +39,18 @@ def source_name(path: str) -> str:
 
 
 def near_file(path: Path) -> str | None:
-    """The help line that proposes a file of the same extension beside one that is not there, whose name is like it.
+    """The help line that proposes a file beside one that is not there, whose name is like it.
 
-    Names are compared without the extension, which says nothing of how alike they are.
+    Names of the same extension are compared without it, as it says nothing of how alike they are; after these come
+    names whose extension is like that one, as `.onnx` is like `.onx`.
     """
     with suppress(OSError, ValueError):
         if not path.exists():
-            names = {_stem(each.name): each.name for each in path.parent.iterdir() if each.suffix == path.suffix}
-            match = near_match(_stem(path.name), names)
+            beside = list(path.parent.iterdir())
+            names = {_stem(each.name): each.name for each in beside if each.suffix == path.suffix}
+            others = (each for each in beside if each.suffix != path.suffix)
+            names |= {each.name: each.name for each in others if near_match(each.suffix, [path.suffix])}
+            match = near_match(_stem(path.name), names) or near_match(path.name, names)
             return None if match is None else f"did you mean '{names[match]}'?"
     return None
 

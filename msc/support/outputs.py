@@ -180,6 +180,22 @@ class OutputSet:
             for draft in self._drafts:
                 if draft.temporary is not None:
                     exchange.place(draft, keep=several)
+        for watching in _watching:
+            watching += [draft.path for draft in self._drafts if draft.temporary is not None]
+
+
+_watching: list[list[Path]] = []
+
+
+@contextmanager
+def written_files() -> Generator[list[Path]]:
+    """The files that output sets put in their places while the block runs, by the names that they were asked for by."""
+    found: list[Path] = []
+    _watching.append(found)
+    try:
+        yield found
+    finally:
+        _watching.remove(found)
 
 
 class _Exchange:

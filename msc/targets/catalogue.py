@@ -32,9 +32,48 @@ def machine_named(name: str) -> Machine:
     stem = _aliases().get(name, name)
     if stem not in _stems():
         message = f"unknown CPU target '{name}'; known: {', '.join(machine_names())}"
-        advice = did_you_mean(name, machine_names()) or f"a machine of your own is a file, NAME{SUFFIX}"
+        advice = _advice(name) or did_you_mean(name, machine_names()) or _GENERAL
         raise MscError(Diagnostic("MSC0501", message, help=advice))
     return shipped()[stem]
+
+
+_GENERAL = f"'generic' is for any CPU; a machine of your own is a file, NAME{SUFFIX}"
+_MEANT = {
+    "x86-64-v4": "avx512 avx512f avx-512 skylake-avx512 skylakex icelake icelake-server tigerlake rocketlake",
+    "x86-64-v3": "avx2 avx fma haswell broadwell skylake alderlake raptorlake znver1 znver2 znver3 zen2 zen3",
+    "x86-64-v2": "sse sse2 sse3 ssse3 sse4 sse4.2 nehalem westmere sandybridge ivybridge x86-64 x86_64 amd64 x64",
+    "znver4": "zen4",
+    "znver5": "zen5",
+    "armv8-a": "arm64 aarch64 armv8.2-a armv9 armv9-a sve apple-m1 apple-m2 graviton neoverse-n1 cortex-a72 cortex-a53",
+    "neon": "asimd",
+    "rvv": "riscv64 riscv rv64 rv64gc rv64gcv",
+}
+"""Machine -> other names of CPUs and instruction sets for which it is right."""
+_SMALL = (
+    "armv4",
+    "armv5",
+    "armv6",
+    "armv7",
+    "cortex-m",
+    "cortex-r",
+    "rv32",
+    "riscv32",
+    "thumb",
+    "esp32",
+    "avr",
+    "mips",
+)
+"""How names of small processors begin."""
+
+
+def _advice(name: str) -> str | None:
+    """The machine that is meant by a name from elsewhere."""
+    plain = name.lower()
+    meant = next((machine for machine, words in _MEANT.items() if plain in words.split()), None)
+    if meant is not None and meant in machine_names():
+        return f"'{meant}' has these instructions; 'native' is this machine"
+    small = plain.startswith(_SMALL)
+    return f"'generic' is C for any CPU; its compiler gets -mcpu={name} or the like" if small else None
 
 
 def cores_named(name: str) -> Device:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -19,6 +20,8 @@ from msc.nn.metrics import Loss, get_metrics
 from msc.nn.optim.optimizer import Optimizer
 from msc.nn.optim.steps import TrainOneStepCell, WithEvalCell, WithLossCell
 from msc.support.argument_values import described
+from msc.support.other_frameworks import advice_for
+from msc.support.wording import a
 from msc.train.callback.base import Callbacks, Facts, RunContext
 from msc.train.callback.monitors import LossMonitor, ProgressBar, shows_progress
 from msc.train.feeding import batches, one_epoch, tensors
@@ -53,7 +56,9 @@ class Model:
             ("eval_network", eval_network, Cell),
         ):
             if not isinstance(value, kind) and (value is not None or name == "network"):
-                raise ApiTypeError("MSC0876", f"{name} is {described(value)}; it takes a {kind.__name__}")
+                raise ApiTypeError(
+                    "MSC0876", f"{name} is {described(value)}; it takes {a(kind.__name__)}", help=advice_for(value)
+                )
         if loss_fn is not None and not callable(loss_fn):
             raise ApiTypeError("MSC0876", f"loss_fn is {described(loss_fn)}; it takes a Cell, such as nn.MSELoss()")
         if eval_indexes is not None and len(eval_indexes) != 3:
@@ -285,10 +290,26 @@ class Model:
                 "data and label",
                 help="project leaves columns out; without loss_fn a network that gives the loss takes any columns",
             )
+        if self._loss is None and name == "train_dataset":
+            self._check_columns(dataset)
         size = dataset.get_dataset_size()
         if size == 0:
             raise ApiValueError("MSC0876", f"{name} has no batches: are there fewer rows than batch_size?")
         return size
+
+    def _check_columns(self, dataset: Dataset) -> None:
+        """Raises MSC0876 where a network without loss_fn does not take what the data set gives: it gives the loss."""
+        parameters = inspect.signature(self._network.construct).parameters.values()
+        required = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        most = len(dataset.columns) if several else len(parameters)
+        if not required <= len(dataset.columns) <= most:
+            raise ApiTypeError(
+                "MSC0876",
+                f"this Model has no loss_fn: its network gives the loss of the columns {', '.join(dataset.columns)}, "
+                f"but takes {', '.join(p.name for p in parameters) or 'nothing'}",
+                help="Model(net, nn.CrossEntropyLoss(), optimizer) has a loss of outputs and labels",
+            )
 
     # Evaluation.
 

@@ -18,10 +18,12 @@ from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor, concrete
 from msc.nn.cell import Cell
 from msc.ops.operands import is_data
-from msc.support.argument_values import file_path
+from msc.support.argument_values import described, file_path
 from msc.support.arrays import Array
 from msc.support.diagnostics import did_you_mean
 from msc.support.files import replacing
+from msc.support.other_frameworks import advice_for
+from msc.support.wording import a
 
 _SUFFIXES = (".ckpt", ".safetensors")
 _NAMES = {
@@ -40,6 +42,10 @@ _NAMES = {
     "uint64": "U64",
 }
 _ALIGNMENT = 8
+
+
+_PYTORCH = (b"PK\x03\x04", b"\x80\x02", b"\x80\x04")
+"""How files of torch.save begin: as a zip archive, or as pickled objects."""
 
 
 def save_checkpoint(
@@ -75,7 +81,7 @@ def _named(save_obj: Any) -> dict[str, Any]:
     if type(save_obj) in (list, tuple):
         return {entry["name"]: entry["data"] for entry in save_obj}
     raise ApiTypeError(
-        "MSC0831", f"save_checkpoint takes a Cell, a dictionary or a list, not a {type(save_obj).__name__}"
+        "MSC0831", f"save_checkpoint takes a Cell, a dictionary or a list, not {a(type(save_obj).__name__)}"
     )
 
 
@@ -84,7 +90,7 @@ def _array(name: str, value: Any) -> Array:
         return concrete(value, "save_checkpoint")
     if is_data(value):
         return concrete(Tensor(value))
-    raise ApiTypeError("MSC0831", f"'{name}' is a {type(value).__name__}; a checkpoint holds tensors and numbers")
+    raise ApiTypeError("MSC0831", f"'{name}' is {a(type(value).__name__)}; a checkpoint holds tensors and numbers")
 
 
 def _write(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -137,6 +143,10 @@ def _read(path: Path) -> dict[str, Array]:
             start = file.read(9)
             if start[8:] == b"{":
                 return _read_safetensors(path)
+            if start.startswith(_PYTORCH):
+                advice = 'safetensors.torch.save_file(net.state_dict(), "net.safetensors") writes what msc reads'
+                message = f"checkpoint {path} is a file of torch.save, which can run code where it is loaded"
+                raise ApiValueError("MSC0830", message, help=advice)
             return read_tensors(start + file.read(), str(path))
     except OSError as error:
         raise corrupt(str(path), error.strerror or str(error)) from None
@@ -180,7 +190,8 @@ def load_param_into_net(
 
 def _check(parameter: Parameter, value: Any, strict: bool) -> None:
     if not isinstance(value, Tensor):
-        raise ApiTypeError("MSC0831", f"'{parameter.name}' in the dictionary is a {type(value).__name__}, no Parameter")
+        what = f"'{parameter.name}' in the dictionary is {described(value)}; it is a Parameter or a Tensor"
+        raise ApiTypeError("MSC0831", what, help=advice_for(value))
     if value.shape != parameter.shape:
         raise ApiValueError(
             "MSC0831", f"parameter '{parameter.name}' has shape {parameter.shape}, that of the checkpoint {value.shape}"

@@ -21,6 +21,7 @@ from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.text import sections
+from msc.dialects.ms.warnings import warnings_of
 from msc.ir.entry import ENTRY, STRUCTURE
 from msc.runtime.program import CProgram, LinkedCode, Signature, SizeSpec, TensorSpec
 from msc.runtime.units import SplitSource
@@ -112,7 +113,7 @@ def _signature(
             )
         )
         taken |= {tensor.c_name for tensor in (*made[-1].inputs, *made[-1].outputs, *made[-1].sizes)}
-    return replace(made[0], others=tuple(made[1:]))
+    return replace(made[0], others=tuple(made[1:]), warnings=warnings_of(module))
 
 
 def _suffix(function: FuncOp, taken: set[str]) -> str:

@@ -14,10 +14,12 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.support.argument_values import described
 
 
-def refuse(transform: str, what: str, value: object, wanted: str, *, is_type: bool = False) -> NoReturn:
+def refuse(
+    transform: str, what: str, value: object, wanted: str, *, is_type: bool = False, advice: str | None = None
+) -> NoReturn:
     """Raise MSC0874 for an argument of a transform, or for what it is to transform."""
     kind = ApiTypeError if is_type else ApiValueError
-    raise kind("MSC0874", f"{transform}: {what} is {described(value)}; it takes {wanted}")
+    raise kind("MSC0874", f"{transform}: {what} is {described(value)}; it takes {wanted}", help=advice)
 
 
 def number(transform: str, name: str, value: Any, low: float = -np.inf, high: float = np.inf) -> float:

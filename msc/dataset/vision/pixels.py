@@ -54,7 +54,12 @@ def image(transform: str, value: Any) -> Array:
     if not isinstance(found, np.ndarray):
         refuse(transform, "the value", value, "an image: an array, or an image of Pillow's", is_type=True)
     if found.ndim not in (2, 3) or found.dtype.kind not in "uifb":
-        refuse(transform, "the value", f"{found.dtype} of shape {list(found.shape)}", "[height, width, channels]")
+        is_file = found.ndim == 1 and found.dtype == np.uint8
+        advice = (
+            "these are the bytes of a file: decode=True in the data set, or vision.Decode() first" if is_file else None
+        )
+        what = f"{found.dtype} of shape {list(found.shape)}"
+        refuse(transform, "the value", what, "[height, width, channels]", advice=advice)
     return found
 
 

@@ -18,5 +18,8 @@ MS_ORIGIN = "ms.origin"
 MS_WEIGHTS = "ms.weights"
 """Of a module: its safetensors file, relative to the module's own."""
 
+MS_WARNINGS = "ms.warnings"
+"""Of a module: what users should know of it, as which kernels are slow and why. Artifacts keep it."""
+
 MS_PRODUCER = "ms.producer"
 """Of a module: the program that the model comes from."""

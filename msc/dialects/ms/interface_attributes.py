@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ORIGIN, MS_PRODUCER, MS_ROLE, MS_WEIGHTS
+from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ORIGIN, MS_PRODUCER, MS_ROLE, MS_WARNINGS, MS_WEIGHTS
 from msc.ir.locations import source_location
 from msc.ir.storage_order import ANY, LAYOUT
 from msc.support.diagnostics import Diagnostic, Location, did_you_mean, raise_any
@@ -69,7 +69,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
 _RENAMED: Mapping[str, str] = {"ms.live": "ms.valid"}
 """Attributes by their former names."""
 
-_MODULE = (MS_WEIGHTS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER, "ms.target")
+_MODULE = (MS_WEIGHTS, MS_WARNINGS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER, "ms.target")
 
 
 def check_interface(module: ModuleOp, sources: Mapping[str, str]) -> None:

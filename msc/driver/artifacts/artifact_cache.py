@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -37,6 +37,8 @@ class ArtifactCache:
 
     def __init__(self, model: str, options: CompileOptions) -> None:
         self._started = 0
+        self.warnings: Sequence[str] = ()
+        """What the library that `find` found keeps for its users to know."""
         self._model = Path(model)
         self._beside = tuple(_beside(options))
         self._folder = options.weights or self._model.parent
@@ -48,9 +50,10 @@ class ArtifactCache:
         """The library of an earlier compilation, or None."""
         if self.cache is None or self._base is None:
             return None
-        names = _read_recipe(self._recipe(self.cache))
-        if names is None:
+        recipe = _read_recipe(self._recipe(self.cache))
+        if recipe is None:
             return None
+        names, self.warnings = recipe
         try:
             return self.cache.get(self._key(self.cache, names))
         except (OSError, ValueError):
@@ -58,15 +61,16 @@ class ArtifactCache:
 
     def inputs(self) -> tuple[Path, ...]:
         """The files that the library of an earlier compilation was made from."""
-        names = _read_recipe(self._recipe(self.cache)) if self.cache is not None else None
-        return (self._model, *self._beside, *(self._folder / name for name in names or ()))
+        recipe = _read_recipe(self._recipe(self.cache)) if self.cache is not None else None
+        names = () if recipe is None else recipe[0]
+        return (self._model, *self._beside, *(self._folder / name for name in names))
 
     def begin(self) -> None:
         """Call before a compilation reads its files: what changes from now on has a later time of change."""
         self._started = time.time_ns()
         settled(self._started)
 
-    def put(self, library: Path, files: Iterable[str]) -> Path | None:
+    def put(self, library: Path, files: Iterable[str], warnings: Iterable[str] = ()) -> Path | None:
         """Move a library that was compiled from the model and `files` into the cache; None when there is none for it.
 
         What changed since the compilation began may have been read before or after: nothing is kept of that.
@@ -80,7 +84,8 @@ class ArtifactCache:
             if self._make_base(self.cache.memo) != self._base:
                 return None
             kept = self.cache.take(self._key(self.cache, names), library)
-            write_text(self._recipe(self.cache), json.dumps(names), durable=False)
+            recipe = {"files": names, "warnings": list(warnings)}
+            write_text(self._recipe(self.cache), json.dumps(recipe), durable=False)
         except (OSError, MscError):
             return None
         return kept
@@ -149,13 +154,20 @@ def package_fingerprint() -> str:
     return digest(sorted(entries))
 
 
-def _read_recipe(path: Path) -> list[str] | None:
-    """The files that a recipe names; None for anything that is not one."""
+def _read_recipe(path: Path) -> tuple[list[str], list[str]] | None:
+    """The files that a recipe names, and the warnings about the library; None for anything that is no recipe."""
     try:
         if path.stat().st_size > _MAXIMUM_RECIPE_BYTES:
             return None
-        names: object = json.loads(path.read_text("utf-8"))
+        recipe: object = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    items = cast(list[object], names) if isinstance(names, list) else [None]
-    return [item for item in items if isinstance(item, str)] if all(isinstance(item, str) for item in items) else None
+    parts = cast("dict[str, object]", recipe) if isinstance(recipe, dict) else {}
+    files, warnings = (_texts(parts.get(name)) for name in ("files", "warnings"))
+    return None if files is None or warnings is None else (files, warnings)
+
+
+def _texts(items: object) -> list[str] | None:
+    """A list of strings; None for anything else."""
+    found = [item for item in cast("list[object]", items) if isinstance(item, str)] if isinstance(items, list) else None
+    return found if found is not None and len(found) == len(cast("list[object]", items)) else None

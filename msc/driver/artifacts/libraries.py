@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msc.driver.artifacts.artifact_cache import ArtifactCache
 from msc.driver.options import CompileOptions, Reporting
 from msc.runtime.cache import Cache, place_artifact
+from msc.support.notices import warn
 from msc.support.outputs import OutputGuard
 from msc.support.temporary import make_temporary, remove_temporary
 
@@ -61,11 +62,16 @@ def library_of(
     store = ArtifactCache(model, options) if use_cache else None
     found = store.find() if store is not None and seen.is_silent else None
     if store is not None and found is not None:
+        if store.warnings:
+            from msc.driver.compile import slow_kernel
+
+            warn(*map(slow_kernel, store.warnings))
         return Library(found, store.cache, inputs=store.inputs())
     return _build(model, options, seen, store)
 
 
 def _build(model: str, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None) -> Library:
+    from msc.dialects.ms.warnings import warnings_of
     from msc.driver.artifacts.emission import emit
     from msc.driver.artifacts.forms import Output
 
@@ -75,7 +81,8 @@ def _build(model: str, options: CompileOptions, reporting: Reporting, store: Art
         store.begin()
     try:
         compilation = emit(model, Output("so", folder / "model.so", options.backend), options, reporting)
-        kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None
+        if store is not None:
+            kept = store.put(folder / "model.so", compilation.model.weight_files(), warnings_of(compilation.module))
         if store is not None and kept is not None:
             return Library(kept, store.cache, None, compilation.input_files(), compilation)
         return Library(folder / "model.so", None, folder, compilation.input_files(), compilation)

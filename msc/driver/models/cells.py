@@ -38,6 +38,7 @@ from msc.support.argument_values import refuse
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
+from msc.support.other_frameworks import framework_of
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.wording import counted
 from msc.weights.safetensors_writing import is_written_here, write_tensors
@@ -225,7 +226,7 @@ def open_example(name: str) -> Diagnostic:
 
 def _check_examples(target: Any, examples: Sequence[Any]) -> None:
     """Raises MSC0008 for no Cell or function and for examples that it does not take, MSC0207 for open sizes."""
-    if not callable(target) or isinstance(target, type):
+    if not callable(target) or isinstance(target, type) or framework_of(target) is not None:
         refuse("net", target, "a Cell or a function")
     for k, example in enumerate(examples):
         if isinstance(example, Tensor) and isinstance(example.content, Placeholder):

@@ -6,7 +6,9 @@ input and its place. `infer-shapes` carries the sizes through the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument
@@ -25,6 +27,33 @@ def leave_open(module: ModuleOp, ranges: Mapping[str, tuple[int, int]]) -> None:
     """Note that calls decide these sizes of a module whose shapes are those of the largest."""
     if ranges:
         module.attributes[SIZES] = sizes_attribute(Size(name, *between) for name, between in ranges.items())
+
+
+def sizes_advice(name: str) -> str:
+    """How an open dimension gets its size, or a range within which calls decide."""
+    return (
+        f"give it a size, --dim {name}=8, or a range within which each call decides, --dim {name}=1..64; "
+        f'in Python dims={{"{name}": 8}} or dims={{"{name}": (1, 64)}}'
+    )
+
+
+@contextmanager
+def sizes_in_mind(open_dims: Mapping[str, tuple[int, int]]) -> Generator[None]:
+    """Add to errors about shapes that open dimensions have their largest sizes, where a range is given."""
+    try:
+        yield
+    except MscError as error:
+        ends = ", ".join(f"{name}={high} of --dim {name}={low}..{high}" for name, (low, high) in open_dims.items())
+        note = f"the sizes are the largest of each range: {ends}"
+        if ends and any(found.code in _OF_SHAPES and note not in found.notes for found in error.diagnostics):
+            error.diagnostics = tuple(
+                replace(found, notes=(*found.notes, note)) if found.code in _OF_SHAPES else found
+                for found in error.diagnostics
+            )
+        raise
+
+
+_OF_SHAPES = ("MSC0201", "MSC0708", "MSC0507")
 
 
 def fix_dimensions(
@@ -79,7 +108,7 @@ def _retype(argument: BlockArgument, names: list[str], sizes: Mapping[str, int])
     missing = [name for name in names if name and name not in sizes]
     if missing:
         message = f"dimension '{missing[0]}' of an input is open"
-        help_line = f'give it a size: --dim {missing[0]}=1, in Python dims={{"{missing[0]}": 1}}'
+        help_line = sizes_advice(missing[0])
         function = argument.owner.parent_op()
         location = None if function is None else source_location(function)
         raise DecidedByCall(Diagnostic("MSC0207", message, location, help=help_line))

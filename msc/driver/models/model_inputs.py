@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +19,10 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.streams import is_stream, read_stream
 from msc.support.wording import counted
 
+FORMS = "the forms are NAME=@FILE.npy, NAME=2x3xf32=1,2,3,4,5,6, NAME=2x3xf32=0 and NAME=1,2"
+"""What values on the command line look like."""
+
+_TYPE = re.compile(r"(\d+x)*(u?i|b?f|ui)\d+")
 _MAXIMUM_ELEMENTS = 1 << 28
 _MAXIMUM_STREAM = 1 << 30
 
@@ -104,7 +109,7 @@ def _array(option: str, text: str, words: Sequence[str], dtype: str, shape: tupl
     for position, word in enumerate(words):
         number = _number(word, dtype)
         if number is None:
-            raise _bad(option, text, f"'{word}' is no {dtype}{_range(dtype)}")
+            raise _bad(option, text, f"'{word}' is no {dtype}{_range(dtype)}", _meant(text, word))
         with np.errstate(over="ignore"):
             flat[position] = number
     return flat.reshape(shape) if flat.size == count else np.full(shape, flat[0], flat.dtype)
@@ -135,8 +140,21 @@ def _range(dtype: str) -> str:
     return "" if limits is None else f", which goes from {limits.min} to {limits.max}"
 
 
-def _bad(option: str, text: str, reason: str) -> MscError:
-    return MscError(Diagnostic("MSC0607", f"{option} {text[:80]}: {reason}"))
+def _meant(text: str, word: str) -> str:
+    """What to write in place of a word that is no number: a file's name, or a type without elements."""
+    name = text.partition("=")[0]
+    if _TYPE.fullmatch(word):
+        return (
+            f"a type goes before elements: {name}={word}=0 fills it; without --input, elements are random (--random 0)"
+        )
+    if Path(word).suffix:
+        file = "" if word.endswith(".npy") else ", which numpy.save writes of an array"
+        return f"{name}=@{Path(word).with_suffix('.npy')} reads a .npy file{file}"
+    return FORMS
+
+
+def _bad(option: str, text: str, reason: str, advice: str | None = None) -> MscError:
+    return MscError(Diagnostic("MSC0607", f"{option} {text[:80]}: {reason}", help=advice or FORMS))
 
 
 def random_inputs(tensors: Sequence[TensorSpec], seed: int) -> tuple[Array, ...]:

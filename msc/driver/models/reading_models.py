@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from msc.backends.stage import COMMON, GRAPH, Stage, StageTable
 from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.dialects.ms.interface_attributes import check_interface
 from msc.dialects.ms.target import TargetAttr, target_attribute
-from msc.driver.models.dimensions import fix_dimensions, leave_open
+from msc.driver.models.dimensions import fix_dimensions, leave_open, sizes_in_mind
 from msc.driver.models.entry import entry_function
 from msc.driver.models.onnx_models import EXTENSION, is_onnx, load_onnx
 from msc.driver.options import CompileOptions
@@ -26,7 +26,8 @@ from msc.interp import WeightSource
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.support.files import read_source, source_name
+from msc.support.files import near_file, read_source, source_name
+from msc.support.other_frameworks import file_advice
 from msc.support.streams import has_place, is_stream
 from msc.weights.module_weights import Weights
 
@@ -64,8 +65,11 @@ def read_model(model: str, options: CompileOptions) -> LoadedModel:
 
     Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
     """
-    if is_onnx(model) and options.start is None:
-        return _read_onnx(model, options)
+    with sizes_in_mind(options.open_dims):
+        return _read_onnx(model, options) if is_onnx(model) and options.start is None else _read_mir(model, options)
+
+
+def _read_mir(model: str, options: CompileOptions) -> LoadedModel:
     stage = stage_of_model(model, options.backend.table, options.start)
     module, context, sources = parse_model(model, options)
     fix_dimensions(module, options.largest_dims, options.shapes)
@@ -126,11 +130,23 @@ def stage_of_model(model: str, table: StageTable, start: str | None = None) -> S
     if stage is None and (is_onnx(model) or is_stream(model)):
         return GRAPH
     if stage is None:
-        known = ", ".join((*(s.extension for s in table.ir), EXTENSION))
-        message = f"'{model}' is of a kind that msc does not read; it reads {known}"
-        message += "; run, bench and inspect also take a .so"
-        raise MscError(Diagnostic("MSC0006", message, help="--from STAGE says what a file of another name is"))
+        raise MscError(_unknown_kind(model, (*(s.extension for s in table.ir), EXTENSION)))
     return stage
+
+
+def _unknown_kind(model: str, known: Sequence[str]) -> Diagnostic:
+    """What to say of a file that is no model by its name: whose it is, or which file beside it is meant."""
+    path = Path(model)
+    near = near_file(path)
+    foreign = file_advice(path.name)
+    if foreign is not None and (path.exists() or near is None):
+        owner, advice = foreign
+        return Diagnostic("MSC0006", f"'{model}' is of a kind that msc does not read: {owner}", help=advice)
+    message = f"'{model}' is of a kind that msc does not read; it reads {', '.join(known)}"
+    if not path.exists():
+        message = f"there is no '{model}', and msc reads files of other names: {', '.join(known)}"
+    help_ = near or "--from STAGE says what a file of another name is"
+    return Diagnostic("MSC0006", f"{message}; run, bench and inspect also take a .so", help=help_)
 
 
 def _named(name: str, table: StageTable) -> Stage:

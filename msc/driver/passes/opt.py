@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ class OptOptions:
     print_after: frozenset[str] = field(default_factory=frozenset[str])
     split_input_file: bool = False
     verify_diagnostics: bool = False
+    timing: bool = False
     target: str | None = None
     march: str | None = None
     threads: int | None = None
@@ -74,7 +76,7 @@ def _run_part(text: str, name: str, options: OptOptions) -> str:
         verify_module(module, sources)
         check_interface(module, sources)
     _set_target(module, options)
-    after = _printing(options, module) if options.print_after else None
+    after = _printing(options, module) if options.print_after or options.timing else None
     PassManager(context, sources, options.verify_each, after).run(module, build_pipeline(options.pipeline))
     return format_module(module, generic=options.generic, debuginfo=options.debuginfo)
 
@@ -96,7 +98,8 @@ def _printing(options: OptOptions, module: ModuleOp) -> AfterPass:
     dump = IrDump(options.print_after, module, generic=options.generic, debuginfo=options.debuginfo)
 
     def after(name: str, module: ModuleOp, seconds: float) -> None:
-        del seconds
+        if options.timing:
+            print(f"{name:<32}{seconds * 1e3:>10.2f} ms", file=sys.stderr)
         dump(name, module)
 
     return after

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import entry_points
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
@@ -95,6 +97,9 @@ PASSES: dict[str, str] = {
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""
 
+GROUP = "msc.passes"
+"""The group of entry points in which a package names its passes."""
+
 UPSTREAM_PURPOSES: dict[str, str] = {
     "canonicalize": "Apply the canonicalization patterns of all operations, and erase unused operations.",
     "cse": "Compute equal operations without side effects once.",
@@ -133,8 +138,19 @@ def _loaded(kind: str, name: str, target: str) -> object:
 
 
 def all_passes() -> dict[str, str]:
-    """The passes of msc and those that back ends bring, by name."""
-    return {**PASSES, **{name: target for backend in found_backends() for name, target in backend.passes.items()}}
+    """The passes of msc, those that back ends bring, and those of other packages, by name."""
+    of_backends = {name: target for backend in found_backends() for name, target in backend.passes.items()}
+    return {**_installed(), **of_backends, **PASSES}
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """The passes that other packages name in the group of entry points `msc.passes`; they replace none of msc.
+
+    [project.entry-points."msc.passes"]
+    count-products = "my_package:CountProducts"
+    """
+    return {point.name: point.value for point in entry_points(group=GROUP)}
 
 
 def makers(wanted: Property) -> list[str]:

@@ -61,7 +61,8 @@ class Reproducing:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and is_internal(error):
-            raise with_reproducer(error, self._text, ".mir", "msc opt {}") from error
+            told = with_reproducer(error, self._text, ".mir", "msc opt {}")
+            raise _of_package(told, self._passes[self.done]) from error
 
     def _text(self) -> str:
         """The passes that went well are run again on what they were given: they leave the same."""
@@ -69,6 +70,19 @@ class Reproducing:
             item.apply(self._context, self._before)
         rest = ",".join(str(item.pipeline_pass_spec()) for item in self._passes[self.done :])
         return f"{_PIPELINE}{rest}\n{format_module(self._before, debuginfo=True)}"
+
+
+def _of_package(error: MscError, item: ModulePass) -> MscError:
+    """The error as it is, or, where the pass is not one of msc, with whose bug it is."""
+    package = type(item).__module__.partition(".")[0]
+    if package in ("msc", "xdsl"):
+        return error
+    first, *others = error.diagnostics
+    message = (
+        f"pass '{item.name}' of '{type(item).__module__}' failed: {first.message.removeprefix('internal error: ')}"
+    )
+    advice = "the mistake is in that pass, not in msc; --debug shows the traceback"
+    return MscError(replace(first, message=message, help=advice), *others)
 
 
 def with_reproducer(error: Exception, text: Callable[[], str], suffix: str, command: str) -> MscError:

@@ -46,6 +46,7 @@ class Report:
     weights_bytes: int | None = None
     target: str | None = None
     threads: int | None = None
+    warnings: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     """The entry functions with their types, where there are several."""
 
@@ -76,6 +77,7 @@ def _of_signature(signature: Signature) -> Report:
         weights_bytes=signature.weights_bytes,
         target=signature.target,
         threads=signature.threads,
+        warnings=signature.warnings,
         functions=_functions(signature),
     )
 
@@ -168,6 +170,7 @@ def report_text(report: Report) -> str:
         ("target", report.target),
         ("threads", None if report.threads is None else str(report.threads)),
     )
+    lines += [f"{'warning':<12}{text}" for text in report.warnings]
     return "\n".join([*lines, *(f"{title:<12}{value}" for title, value in numbers if value is not None)])
 
 

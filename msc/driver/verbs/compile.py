@@ -69,6 +69,7 @@ def command(
     from msc.driver.artifacts.forms import choose_output
     from msc.driver.verbs.applicable_options import C, idle_options
     from msc.driver.verbs.model_options import given_options
+    from msc.support.outputs import written_files
 
     if out is None and sys.stdout is not None and sys.stdout.isatty():
         raise click.UsageError("a terminal is no place for hundreds of lines; -o FILE names a file, -o - means it")
@@ -77,7 +78,9 @@ def command(
     for option in idle_options(given_options(click.get_current_context()), last, options.backend):
         click.echo(f"note: {option} changes nothing up to stage '{last}'", err=True)
     reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps), force)
-    _compile(model, output, replace(options, name=name, profile=profile), reporting, timing, not no_cache)
+    with written_files() as written:
+        _compile(model, output, replace(options, name=name, profile=profile), reporting, timing, not no_cache)
+    _tell(output, written, (reporting.dump, reporting.save_temps))
 
 
 def _compile(
@@ -97,6 +100,17 @@ def _compile(
     compilation = emit(model, output, options, reporting, force=reporting.force)
     if timing:
         click.echo(timing_table(compilation.steps), err=True)
+
+
+def _tell(output: Output, written: Sequence[Path], folders: Sequence[Path | None]) -> None:
+    """Say which files there are now: those of the output, and the folders that were asked for."""
+    from msc.support.outputs import destination
+
+    if output.path is None or destination(output.path).is_stream:
+        return
+    beside = [path for path in written if path.parent == output.path.parent and path != output.path]
+    names = [output.path, *beside, *(folder for folder in folders if folder is not None)]
+    click.echo(f"wrote {', '.join(map(str, dict.fromkeys(names)))}", err=True)
 
 
 def _folder(name: str | None) -> Path | None:

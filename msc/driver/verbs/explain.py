@@ -17,6 +17,8 @@ from msc.support.codes import CODES
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 _OPERATION = re.compile(r"ms(\.\w+)?")
+_NAME = re.compile(r"(?!MSC\d)[A-Za-z_]\w*(\.\w+)*", re.IGNORECASE)
+_FILES = (".mir", ".mlir", ".onnx", ".py", ".so", ".toml")
 _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 
 
@@ -39,8 +41,10 @@ def command(
         click.echo("\n".join(f"{entry.code}  {entry.title}" for entry in CODES.values()))
     elif _OPERATION.fullmatch(subject) and not Path(subject).exists():
         click.echo(_explain_operation(subject, as_json))
-    elif _CODE.fullmatch(subject):
+    elif _CODE.fullmatch(subject) and any(map(str.isdigit, subject)) and not _NAME.fullmatch(subject):
         click.echo(explain_code(subject, as_json=as_json))
+    elif _NAME.fullmatch(subject) and not Path(subject).exists() and Path(subject).suffix not in _FILES:
+        click.echo(_explain_name(subject, as_json))
     else:
         _explain_model(subject, kernel, measured, as_json, options)
 
@@ -52,6 +56,23 @@ def _explain_operation(name: str, as_json: bool) -> str:
     if name == "ms":
         return json.dumps([asdict(reference(each)) for each in operation_names()]) if as_json else overview()
     return json.dumps(asdict(reference(name))) if as_json else terminal_text(reference(name))
+
+
+def _explain_name(name: str, as_json: bool) -> str:
+    """An operation, function, layer or operator by any name. Raises MSC0005 where there is none."""
+    from msc.driver.reports.found_names import meanings, near_names
+
+    found = meanings(name)
+    if not found:
+        kinds = "a code is written MSC0201, an operation ms.conv2d, a model as the name of its file, net.mir"
+        what = f"there is no code, operation, function or layer '{name}'"
+        near = did_you_mean(name, near_names())
+        raise MscError(Diagnostic("MSC0005", what, help=kinds if near is None else f"{near} {kinds}"))
+    operation = found.pop("ms", None)
+    if as_json:
+        return json.dumps({"operation": operation and json.loads(_explain_operation(operation, True)), **found})
+    parts = [f"{text}" for text in found.values()]
+    return "\n\n".join(([_explain_operation(operation, False)] if operation else []) + parts)
 
 
 def _explain_model(

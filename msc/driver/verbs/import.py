@@ -21,16 +21,30 @@ def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], 
 
     Example: msc import resnet.onnx -o resnet.mir --dim batch=8
     """
-    from msc.driver.models.onnx_models import load_onnx
+    from msc.backends.registry import DEFAULT, find_backend
+    from msc.driver.models.onnx_models import is_onnx, load_onnx
     from msc.driver.options import CompileOptions
     from msc.driver.verbs.model_options import parse_dims, parse_input_values
     from msc.importers.onnx import save
     from msc.ir.verification import verify_module
-    from msc.support.outputs import OutputGuard
+    from msc.support.diagnostics import Diagnostic, MscError
+    from msc.support.files import near_file
+    from msc.support.other_frameworks import file_advice
+    from msc.support.outputs import OutputGuard, written_files
 
+    if not is_onnx(model):
+        message = f"'{model}' is no ONNX model by its name, which ends with .onnx"
+        stage = find_backend(DEFAULT).table.of_file(model)
+        advice = "it is a model of msc already: msc compile takes it" if stage is not None else None
+        foreign = file_advice(model)
+        raise MscError(
+            Diagnostic("MSC0006", message, help=advice or (foreign[1] if foreign else near_file(Path(model))))
+        )
     options = CompileOptions(dims=parse_dims(dims), input_values=parse_input_values(values))
     imported = load_onnx(model, options)
     verify_module(imported.module)
     out = Path(output) if output is not None else Path(model).with_suffix(".mir")
     files = (Path(model), *(Path(model).parent / name for name in imported.files))
-    save(imported, out, OutputGuard(files, force))
+    with written_files() as written:
+        save(imported, out, OutputGuard(files, force))
+    click.echo(f"wrote {', '.join(map(str, written))}", err=True)

@@ -11,7 +11,17 @@ from msc.driver.verbs.completion import files, marches, one_of, passes, several_
 from msc.driver.verbs.verb import Verb
 
 
-@click.command(name="opt", cls=Verb)
+class _Opt(Verb):
+    """A verb that also takes the options of mlir-opt and xdsl-opt, and each pass as an option of its own, `--cse`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Raises UsageError."""
+        from msc.driver.passes.mlir_options import translated
+
+        return super().parse_args(ctx, translated(args))
+
+
+@click.command(name="opt", cls=_Opt)
 @click.argument("file", default="-", shell_complete=files)
 @click.option(
     "-p",
@@ -27,6 +37,7 @@ from msc.driver.verbs.verb import Verb
 @click.option("--generic", is_flag=True, help="Print the generic form, which upstream MLIR reads.")
 @click.option("--debuginfo", is_flag=True, help="Print the location of each operation.")
 @click.option("--print-ir-after", multiple=True, metavar="PASS|all|changed", help="Print the module to stderr then.")
+@click.option("--timing", is_flag=True, help="Print what each pass took to stderr.")
 @click.option("--verify-each/--no-verify-each", default=True, help="Verify after reading and after every pass.")
 @click.option("--split-input-file", is_flag=True, help="Modules are separated by lines '// -----'.")
 @click.option("--verify-diagnostics", is_flag=True, help="Print errors among the results and exit 0, for tests.")
@@ -44,6 +55,7 @@ def command(
     generic: bool,
     debuginfo: bool,
     print_ir_after: tuple[str, ...],
+    timing: bool,
     verify_each: bool,
     split_input_file: bool,
     verify_diagnostics: bool,
@@ -73,6 +85,7 @@ def command(
         frozenset(print_ir_after),
         split_input_file,
         verify_diagnostics,
+        timing,
         target,
         march,
         threads,

@@ -24,6 +24,7 @@ from msc.frontend.reader.signals import Refusal
 from msc.frontend.reader.structures import SameObject, Template, fill
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import MscError
+from msc.support.wording import a
 
 if TYPE_CHECKING:
     from msc.frontend.reader.frames import Frame
@@ -281,4 +282,4 @@ def slot_name(slot: Slot) -> str:
         return f"the attribute '{name}'"
     if isinstance(slot, TensorContent):
         return "a tensor that is assigned to"
-    return f"what a {type(slot.holder).__name__} holds"
+    return f"what {a(type(slot.holder).__name__)} holds"

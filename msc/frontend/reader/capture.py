@@ -32,6 +32,7 @@ from msc.frontend.reader.settling import elements, settle
 from msc.frontend.reader.structures import Flattening, Leaf, SameObject, Template, children, fill, node
 from msc.frontend.tensor import Tensor
 from msc.support.arrays import Array
+from msc.support.wording import a
 
 READERS = (exceptions, patterns)
 """Modules that register what reads their statements when they are imported."""
@@ -318,7 +319,7 @@ class CallReading:
         for template in templates:
             for value in _constants(template):
                 if not self._is_repeatable(value):
-                    raise _NotRepeatable(f"a {type(value).__name__} is made in every call")
+                    raise _NotRepeatable(f"{a(type(value).__name__)} is made in every call")
 
     def _is_repeatable(self, value: Any) -> bool:
         if isinstance(value, _PLAIN) or value is UNBOUND or self.session.is_outside(value):

@@ -16,6 +16,7 @@ import numpy as np
 
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
+from msc.support.wording import a
 
 MISSING = object()
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
@@ -135,14 +136,14 @@ class Guards:
 
     def attribute(self, owner: Any, name: str, value: Any) -> None:
         self._kept.append(owner)
-        what = f"the attribute '{name}' of a {type(owner).__name__}"
+        what = f"the attribute '{name}' of {a(type(owner).__name__)}"
         is_counted = is_cell(owner) and not isinstance(value, list | dict | set | np.ndarray)
         self.add((id(owner), "." + name), what, lambda: getattr(owner, name, MISSING), value, is_counted=is_counted)
 
     def cell(self, cell: Any) -> None:
         """A Cell of a library, whose code looks at whichever attributes it wants."""
         self._kept.append(cell)
-        what = f"an attribute of a {type(cell).__name__}"
+        what = f"an attribute of {a(type(cell).__name__)}"
         state = cell.__dict__
         self.add((id(cell), "*"), what, lambda: tuple(state.items()), tuple(state.items()), is_counted=True)
 

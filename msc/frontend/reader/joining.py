@@ -18,6 +18,7 @@ from msc.frontend.reader.outcomes import MISSING
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.reader.structures import Leaf, SameObject, Template, children, node, same_form
 from msc.frontend.tensor import Tensor
+from msc.support.wording import a
 
 if TYPE_CHECKING:
     from msc.frontend.reader.session import Session
@@ -198,7 +199,7 @@ def described(value: Any) -> str:
         return "None"
     if isinstance(value, int | float | str):
         return f"the Python {type(value).__name__} {value!r:.40}"
-    return f"a {type(value).__name__}"
+    return f"{a(type(value).__name__)}"
 
 
 def _same_number(a: Any, b: Any) -> bool:

@@ -31,6 +31,7 @@ from msc.frontend.reader.signals import Refusal
 from msc.frontend.tensor import Tensor
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, Location
+from msc.support.wording import a
 
 Runner: TypeAlias = Callable[[Graph, Sequence[SSAValue], Sequence[Array]], Sequence[Array]]
 """Runs a graph that gives these values, on arrays for its inputs."""
@@ -354,7 +355,7 @@ class Session:
         if not isinstance(container, CONTAINERS) or id(container) not in self._outside:
             return
         if not self.is_written(Content(container)):
-            self.guards.content(container, f"what a {type(container).__name__} holds")
+            self.guards.content(container, f"what {a(type(container).__name__)} holds")
 
     def is_written(self, slot: Slot) -> bool:
         """Whether a slot holds what has been written; not, if only another path has written it."""

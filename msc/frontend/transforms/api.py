@@ -15,6 +15,7 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.jit import Jitted
 from msc.frontend.modes import in_graph_mode
 from msc.frontend.parameter import Parameter
+from msc.support.wording import a
 
 __all__ = ["GradOperation", "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]
 
@@ -99,7 +100,7 @@ def _gradient(
 
 def _check(fn: Any, name: str) -> None:
     if not callable(fn):
-        raise ApiTypeError("MSC0856", f"{name} takes a function or a Cell, not a {type(fn).__name__}")
+        raise ApiTypeError("MSC0856", f"{name} takes a function or a Cell, not {a(type(fn).__name__)}")
 
 
 def _positions(given: Any) -> tuple[int, ...]:

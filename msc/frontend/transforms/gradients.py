@@ -22,6 +22,7 @@ from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.recording import Recording, operations_since, recording, standing_for, variable
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.reverse import Reverse, activity
+from msc.support.wording import a
 
 
 def taken_apart(value: Any) -> tuple[Template, list[Tensor]]:
@@ -125,7 +126,9 @@ def differentiable_outputs(value: Any) -> list[Tensor]:
     """The tensors of floats in a result, or of integers if it has none. Raises MSC0856 where there is no tensor."""
     _, leaves = taken_apart(value)
     if not leaves:
-        raise ApiTypeError("MSC0856", f"a function that is differentiated gives a {type(value).__name__}, not a tensor")
+        raise ApiTypeError(
+            "MSC0856", f"a function that is differentiated gives {a(type(value).__name__)}, not a tensor"
+        )
     return [t for t in leaves if is_float(t)] or [t for t in leaves if is_number(t)]
 
 
@@ -283,5 +286,5 @@ def weights_of(weights: Any) -> tuple[Parameter, ...]:
     found = (weights,) if isinstance(weights, Parameter) else tuple(weights)
     for weight in found:
         if not isinstance(weight, Parameter):
-            raise ApiTypeError("MSC0856", f"weights are Parameters, not a {type(weight).__name__}")
+            raise ApiTypeError("MSC0856", f"weights are Parameters, not {a(type(weight).__name__)}")
     return found

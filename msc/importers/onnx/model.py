@@ -88,7 +88,7 @@ def _advising(graph: GraphProto, binding: Binding) -> Generator[None]:
     except UnknownSize as error:
         constants = {tensor.name for tensor in graph.initializer}
         names = (n for info in graph.input if info.name not in constants for n in dimension_names(info))
-        given = " ".join(f"--dim {shown(name)}=1" for name in dict.fromkeys(names) if name and name not in binding.dims)
+        given = " ".join(f"--dim {shown(name)}=8" for name in dict.fromkeys(names) if name and name not in binding.dims)
         raise UnknownSize(replace(error.diagnostics[0], help=f"give the open sizes, as in {given}")) from error
 
 

@@ -76,5 +76,5 @@ def _line(domain: str, name: str, count: int) -> str:
     times = "once" if count == 1 else f"{count} times"
     if name in REASONS:
         return f"{full}, used {times}: {REASONS[name]}"
-    near = near_match(name[:100], operators())
+    near = near_match(name[:100], operators(domain))
     return f"{full}, used {times}" + (f"; did you mean '{near}'?" if near and near != name else "")

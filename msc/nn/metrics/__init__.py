@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from msc.support.wording import a
 from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, cast
@@ -58,11 +59,11 @@ def get_metrics(metrics: Any) -> dict[str, Metric]:
     elif isinstance(metrics, set | list | tuple):
         given = {name: name for name in sorted(cast("set[str]", metrics), key=str)}
     else:
-        raise ApiTypeError("MSC0877", f"metrics are names or a dictionary, not a {type(metrics).__name__}")
+        raise ApiTypeError("MSC0877", f"metrics are names or a dictionary, not {a(type(metrics).__name__)}")
     found: dict[str, Metric] = {}
     for name, value in given.items():
         if not isinstance(value, str | Metric):
-            raise ApiTypeError("MSC0877", f"metric '{name}' is a {type(value).__name__}, not a Metric or its name")
+            raise ApiTypeError("MSC0877", f"metric '{name}' is {a(type(value).__name__)}, not a Metric or its name")
         found[name] = get_metric_fn(value) if isinstance(value, str) else value
     return found
 

@@ -15,6 +15,7 @@ from msc.frontend.errors import ApiError, ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
 from msc.support.arrays import Array
+from msc.support.wording import a
 
 
 class Metric(Published):
@@ -68,7 +69,9 @@ class Metric(Published):
     def _array(self, value: Any) -> Array:
         array = concrete(value, self.name) if isinstance(value, Tensor) else np.asarray(value)
         if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-            raise ApiTypeError("MSC0877", f"{self.name}: update takes tensors and arrays, not a {type(value).__name__}")
+            raise ApiTypeError(
+                "MSC0877", f"{self.name}: update takes tensors and arrays, not {a(type(value).__name__)}"
+            )
         return array.astype(np.float32) if array.dtype.name in ("bfloat16", "float16") else array
 
     def wrong(self, message: str) -> ApiError:

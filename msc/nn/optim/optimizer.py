@@ -18,7 +18,9 @@ from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.optim.schedules import LearningRateSchedule
+from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
+from msc.support.wording import a
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
@@ -106,7 +108,11 @@ class Optimizer(Cell):
 
     def _parameter(self, given: object) -> Parameter:
         if not isinstance(given, Parameter):
-            raise ApiTypeError("MSC0858", f"{self._kind} updates Parameters, not a {type(given).__name__}")
+            raise ApiTypeError(
+                "MSC0858",
+                f"{self._kind} updates Parameters; this is {described(given)}",
+                help="those of a Cell: net.trainable_params()",
+            )
         if given.dtype.category != dtypes.FLOAT:
             raise ApiTypeError("MSC0858", f"{self._kind} cannot update '{given.name}', which is {given.dtype}")
         return given
@@ -114,7 +120,7 @@ class Optimizer(Cell):
     def _number(self, name: str, value: Any, *, positive: bool = False, below_one: bool = False) -> float:
         """A number as an option. Raises MSC0858."""
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ApiTypeError("MSC0858", f"{self._kind}: {name} is a number, not a {type(value).__name__}")
+            raise ApiTypeError("MSC0858", f"{self._kind}: {name} is a number, not {a(type(value).__name__)}")
         low = value <= 0 if positive else value < 0
         if low or value != value or (below_one and value >= 1):
             limit = "above 0" if positive else "from 0 on" + (", below 1" if below_one else "")
@@ -140,7 +146,7 @@ class Optimizer(Cell):
             return Tensor(table)
         if isinstance(given, Cell):
             raise ApiTypeError(
-                "MSC0858", f"{self._kind}: a schedule is a LearningRateSchedule, not a {type(given).__name__}"
+                "MSC0858", f"{self._kind}: a schedule is a LearningRateSchedule, not {a(type(given).__name__)}"
             )
         return self._number("learning_rate", given)
 

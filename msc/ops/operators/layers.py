@@ -16,6 +16,7 @@ from msc.ops.reductions import mean, sum
 from msc.ops.selection import gather, where
 from msc.ops.unary import rsqrt, square
 from msc.ops.windows import convolution, in_format, pooling
+from msc.support.wording import a
 
 
 def _matmul(a: Tensor, b: Tensor, *, transpose_a: bool, transpose_b: bool) -> Tensor:
@@ -177,7 +178,7 @@ def l2_loss(input_x: Tensor) -> Tensor:
 
 def _parameter(value: Any, function: str) -> Parameter:
     if not isinstance(value, Parameter):
-        raise ApiTypeError("MSC0807", f"{function} changes a Parameter, not a {type(value).__name__}")
+        raise ApiTypeError("MSC0807", f"{function} changes a Parameter, not {a(type(value).__name__)}")
     return value
 
 

@@ -90,6 +90,12 @@ CODES: tuple[Code, ...] = (
         " stage file is past the passes that the option is for, `--input-value` is for ONNX models. Leave it out.",
     ),
     Code(
+        "MSC0015",
+        "tensor of msc in a function of PyTorch",
+        "A function or layer of PyTorch was given a Tensor of msc. Within a Cell use the layers of `msc.nn` and the "
+        "functions of `msc.ops`; between the libraries, tensors are handed on as NumPy arrays.",
+    ),
+    Code(
         "MSC0020",
         "not enough memory",
         "The system gave no more memory. `msc inspect` shows what a model needs; `--max-memory` refuses larger ones.",

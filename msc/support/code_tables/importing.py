@@ -60,8 +60,9 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0713",
         "shape must be known at import",
-        "A size that the node needs is left open by the model. Bind it with `--dim NAME=SIZE`, or give"
-        " inputs that have it: `msc run MODEL --input NAME=@file.npy`.",
+        "A size that the node needs is left open by the model. Bind it with `--dim NAME=SIZE`, or with a range, "
+        "`--dim NAME=1..64`, within which each call decides; or give inputs that have it: `msc run MODEL --input "
+        "NAME=@file.npy`.",
     ),
     Code(
         "MSC0714",

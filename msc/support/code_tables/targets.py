@@ -74,6 +74,13 @@ CODES: tuple[Code, ...] = (
         "name such as `x86-64-v3`, makes artifacts that run on others, too.",
     ),
     Code(
+        "MSC0520",
+        "kernel without its schedule",
+        "A warning: the schedule that msc chose for a kernel is not legal, so the kernel runs without vectors, tiles "
+        "and threads. Its results are right; it is slow, often by a factor of ten. The artifact keeps the warning, and "
+        "`msc inspect` shows it. `msc explain MODEL --kernel NAME` shows the schedule.",
+    ),
+    Code(
         "MSC0511",
         "not the file of a machine",
         "`--march FILE.toml` reads a machine from a file of tables, which docs/targets.md lists. A key that is no "

@@ -46,7 +46,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0207",
         "dimension without a size",
-        "An input has an open dimension, written `?`. msc compiles for sizes: `--dim batch=8` gives one. The names of "
+        "An input has an open dimension, written `?`. msc compiles for sizes: `--dim batch=8` gives one, and "
+        "`--dim batch=1..64` a range within which each call decides (in Python dims={'batch': (1, 64)}). The names of "
         "the open dimensions are in the input's attribute `ms.dims`; without one a dimension is called `input.0`.",
     ),
     Code(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,14 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import msc
+from msc.driver.cli import command
 from msc.driver.options import CompileOptions
 from msc.driver.reports.explanations import explain_model, explanation_text
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Block, Loop
 from msc.schedule import schedule_kernels
 from msc.schedule.strategy import Decision
-from msc.support.diagnostics import MscError
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.notices import collected, warn
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -54,10 +59,51 @@ def test_it_fails_in_tests(model: str) -> None:
 
 def test_explain_tells_of_it(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(schedule_kernels.STRICT)
-    with pytest.warns(RuntimeWarning, match="the schedule chosen for ms.reduce_sum .* is not legal: line [1-9]"):
+    with collected() as told:
         (kernel,) = explain_model(model, CompileOptions())
+    assert [each.code for each in told] == ["MSC0520"]
+    assert "kernel reduce_sum" in told[0].message
     assert not any("vector" in line for line in kernel.schedule)
-    assert "that was not legal: a plain schedule is used" in explanation_text((kernel,))
+    assert "is not legal: line " in explanation_text((kernel,))
+
+
+def test_every_compilation_and_every_artifact_tells_of_it(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those from the cache, too: the next user of the model meets the same kernel."""
+    monkeypatch.delenv(schedule_kernels.STRICT)
+    monkeypatch.setenv("MSC_CACHE_DIR", str(Path(model).with_name("cache")))
+    for made in range(3):
+        with collected() as told:
+            network = msc.compile(model)
+        assert [each.code for each in told] == ["MSC0520"], made
+        assert "without vectors" in network.signature.warnings[0]
+    library = str(Path(model).with_suffix(".so"))
+    network.save(library)
+    shown = CliRunner().invoke(command, ["inspect", library])
+    assert "kernel reduce_sum" in shown.output
+    for source, form in (("mir", "loop.mir"), ("loop.mir", "c"), ("mir", "c")):
+        with collected() as told:
+            emitted = CliRunner().invoke(command, ["compile", f"{model[:-3]}{source}", "-o", f"{model[:-3]}{form}"])
+        assert (emitted.exit_code, len(told)) == (0, 1)
+
+
+def test_a_warning_goes_to_the_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    warn(Diagnostic("MSC0520", "a kernel is slow", help="do this"))
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "warning[MSC0520]: a kernel is slow\nhelp: do this\n")
+
+
+def test_msc_speaks_in_no_warnings_of_python() -> None:
+    """They have no code, show lines of msc, and appear once."""
+    wrong: list[str] = []
+    for path in (ROOT / "msc").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+                name = ast.unparse(node.func)
+                if name in ("warnings.warn", "warnings.warn_explicit", "warn_explicit"):
+                    wrong.append(f"{path}:{node.lineno}")
+            if isinstance(node, ast.ImportFrom) and node.module == "warnings":
+                wrong.append(f"{path}:{node.lineno}")
+    assert not wrong
 
 
 def test_all_tests_are_strict() -> None:
