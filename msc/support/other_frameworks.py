@@ -6,7 +6,7 @@ None of these frameworks is imported: an object is known by the module that its 
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
+from typing import Any
 
 _OF_MODULE = {
     "torch": "PyTorch", "torchvision": "PyTorch", "tensorflow": "TensorFlow", "keras": "Keras", "tf_keras": "Keras",
@@ -87,7 +87,7 @@ def to_array(value: Any) -> Any:
     if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which PyTorch gives to nobody
         import ml_dtypes
 
-        return cast(Any, value).view(sys.modules["torch"].int16).numpy().view(ml_dtypes.bfloat16)
+        return value.view(sys.modules["torch"].int16).numpy().view(ml_dtypes.bfloat16)
     import numpy as np
 
     return np.asarray(value)

@@ -49,7 +49,9 @@ class ForeignNet:
     __call__ = forward
 
 
-X = Foreign(np.ones((2, 3), np.float32))
+X: Any = Foreign(np.ones((2, 3), np.float32))
+NET: Any = ForeignNet()
+CLASS: Any = ForeignNet
 
 
 def test_where_objects_come_from() -> None:
@@ -75,14 +77,14 @@ def test_a_compiled_model_takes_them() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: msc.compile(ForeignNet(), Tensor([1.0])),  # type: ignore[arg-type]
-        lambda: msc.compile(ForeignNet, Tensor([1.0])),  # type: ignore[arg-type]
-        lambda: msc.export(ForeignNet(), Tensor([1.0]), file_name="x.mir"),  # type: ignore[arg-type]
-        lambda: msc.Model(ForeignNet()),  # type: ignore[arg-type]
-        lambda: nn.SequentialCell(ForeignNet()),  # type: ignore[arg-type]
-        lambda: nn.Adam([X]),  # type: ignore[list-item]
-        lambda: ops.relu(X),  # type: ignore[arg-type]
-        lambda: Tensor([1.0]) + X,  # type: ignore[operator]
+        lambda: msc.compile(NET, Tensor([1.0])),
+        lambda: msc.compile(CLASS, Tensor([1.0])),
+        lambda: msc.export(NET, Tensor([1.0]), file_name="x.mir"),
+        lambda: msc.Model(NET),
+        lambda: nn.SequentialCell(NET),
+        lambda: nn.Adam([X]),
+        lambda: ops.relu(X),
+        lambda: Tensor([1.0]) + X,
         lambda: msc.load_param_into_net(nn.Dense(3, 2), {"weight": X}),
     ],
 )
