@@ -14,7 +14,7 @@ import numpy as np
 
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
-from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import a
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from msc.frontend.parameter import Parameter
     from msc.frontend.reader.capture import Arguments, Captured
     from msc.frontend.reader.updates import UpdatesInPlace
+    from msc.graph.index_checks import IndexChecks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,6 +52,8 @@ class CompiledGraph:
     program: Program | None
     updates: UpdatesInPlace | None = None
     """The parameters that a call updates in place."""
+    checks: IndexChecks | None = None
+    """What must hold of the indices that a call is given; None if there are none to look at."""
 
     def is_direct(self, count: int) -> bool:
         """Whether a call passes its `count` tensors to the program and gives the one that comes back."""
@@ -62,7 +65,8 @@ class CompiledGraph:
     def called(self, args: Sequence[Any]) -> Any:
         """The result for tensors."""
         assert self.program is not None
-        return Tensor.of(self.program([tensor.content for tensor in args])[0])
+        arrays = [tensor.content for tensor in args]
+        return Tensor.of(_checked(self.program, self.checks, arrays)[0])
 
 
 @dataclass
@@ -179,26 +183,29 @@ class Jitted(Generic[P, R]):
 
         if not captured.outputs:
             return CompiledGraph(captured, None)
-        module, updates = captured.graph.finish(captured.outputs), updates_of(captured)
+        graph = captured.graph
+        checks = graph.checks(captured.outputs)
+        module = graph.finish([*captured.outputs, *checks.values])
+        updates = [] if checks.results else updates_of(captured)
         if not updates or self._backend == "interpreter":
-            return CompiledGraph(captured, program_of(module, captured.graph.weights(), self._backend))
+            return CompiledGraph(captured, program_of(module, graph.weights(), self._backend), None, checks or None)
         note_updates(module, updates)
-        model = compiled(module, captured.graph.weights())
-        return CompiledGraph(captured, runs(model), UpdatesInPlace(model, updates))
+        model = compiled(module, graph.weights())
+        return CompiledGraph(captured, runs(model), UpdatesInPlace(model, updates), checks or None)
 
     def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
         """Run a part of a graph: compiled when its text is seen for the second time, by the interpreter before."""
         from msc.frontend.execution import program_of
 
-        module = graph.finish(outputs)
+        checks = graph.checks(outputs)
+        module = graph.finish([*outputs, *checks.values])
         text = str(module)
-        if not graph.parameters and self._backend != "interpreter" and text in self._segments:
-            return self._segments[text](inputs)
-        if text in self._seen and not graph.parameters and self._backend != "interpreter":
+        is_compiled = not graph.parameters and self._backend != "interpreter" and text in self._seen
+        if is_compiled and text not in self._segments:
             self._segments[text] = program_of(module, graph.weights(), self._backend)
-            return self._segments[text](inputs)
         self._seen.add(text)
-        return program_of(module, graph.weights(), "interpreter")(inputs)
+        program = self._segments[text] if is_compiled else program_of(module, graph.weights(), "interpreter")
+        return _checked(program, checks, inputs)
 
     @functools.cached_property
     def _seen(self) -> set[str]:
@@ -222,14 +229,32 @@ def _shapes(args: Sequence[Any]) -> Any:
     return tuple(key)
 
 
+def _checked(
+    program: Program, checks: IndexChecks | None, inputs: Sequence[Any], updates: UpdatesInPlace | None = None
+) -> Sequence[Any]:
+    """What a program gives. Raises MSC0610 for an index that is outside, and then nothing has been updated."""
+    if checks is None:
+        if updates is not None:
+            updates.prepare(cast(list[Any], inputs))
+        return program(inputs)
+    try:
+        checks.before(inputs)
+        if updates is not None:
+            updates.prepare(cast(list[Any], inputs))
+        return checks.behind(program(inputs))
+    except MscError as error:
+        first = error.diagnostics[0]
+        if first.location is not None:
+            raise
+        raise MscError(at_user_line(first.code, first.message, help=first.help, notes=first.notes)) from None
+
+
 def _run(entry: CompiledGraph, arguments: Arguments) -> Any:
     arrays: Sequence[Any] = ()
     if entry.program is not None:
         given = arguments.arrays()
         inputs = [value(given) for value in entry.captured.inputs]
-        if entry.updates is not None:
-            entry.updates.prepare(inputs)
-        arrays = entry.program(inputs)
+        arrays = _checked(entry.program, entry.checks, inputs, entry.updates)
     return entry.captured.finished(arrays, arguments)
 
 

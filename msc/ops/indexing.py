@@ -17,6 +17,7 @@ from msc.frontend.arrays import is_array
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError, NeedsValue
+from msc.frontend.expectations import expect_index
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor, concrete, tensor_method
 from msc.ops.arithmetic import add, mul
@@ -321,6 +322,7 @@ def flat_places(indices: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
     """Where tuples of indices point in the flattened axes of `sizes`; Int64. Negative ones count from the end."""
     place: Tensor | None = None
     for index, size in zip(indices, sizes, strict=True):
+        expect_index(index, size)
         wide = cast_to(index, dtypes.int64)
         counted = apply("select", less(wide, 0), add(wide, size), wide)
         place = counted if place is None else add(mul(place, size), counted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from msc.frontend import dtypes
+from msc.frontend import dtypes, expectations
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
@@ -167,8 +167,10 @@ def nll_loss(
     if single:
         x, target = expand_dims(x, 0), reshape(target, (1,))
     classes = x.shape[1]
+    expectations.expect_labels("nll_loss", target, classes, ignore_index)
     kept = not_equal(target, ignore_index)
     place = where(kept, cast(target, dtypes.int64), 0)
+    expectations.stays_within(place, 0, classes - 1)
     chosen = squeeze(apply("gather_elements", x, expand_dims(place, 1), axis=1), 1)
     factor = cast(kept, x.dtype) if weight is None else mul(apply("gather", weight, place, axis=0), cast(kept, x.dtype))
     loss = mul(mul(chosen, factor), -1.0)
@@ -222,7 +224,9 @@ def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     if labels.shape != logits.shape[:-1]:
         message = f"the classes have shape {labels.shape}; for logits of {logits.shape} it must be {logits.shape[:-1]}"
         raise ApiValueError("MSC0201", f"sparse_softmax_cross_entropy: {message}")
-    return softmax_cross_entropy_with_logits(logits, cast(one_hot(labels, logits.shape[-1], 1.0, 0.0), logits.dtype))
+    classes = logits.shape[-1]
+    expectations.expect_labels("sparse_softmax_cross_entropy", labels, classes)
+    return softmax_cross_entropy_with_logits(logits, cast(one_hot(labels, classes, 1.0, 0.0), logits.dtype))
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
@@ -284,6 +288,7 @@ def multi_margin_loss(
         raise ApiValueError("MSC0201", f"multi_margin_loss: {message}")
     if p not in (1, 2):
         raise ApiValueError("MSC0203", f"multi_margin_loss: p is {p}; it must be 1 or 2")
+    expectations.expect_labels("multi_margin_loss", target, input.shape[1])
     own = gather_elements(input, 1, expand_dims(target, 1))
     found = relu(add(sub(input, own), margin))
     loss = found if p == 1 else square(found)
@@ -302,6 +307,7 @@ def focal_loss(
         chosen = cast(labels, logits.dtype)
     else:
         found = labels if labels.ndim == logits.ndim - 1 else labels.squeeze(1)
+        expectations.expect_labels("focal_loss", found, logits.shape[1])
         chosen = movedim(one_hot(found, logits.shape[1], 1.0, 0.0), -1, 1)
     same_shape("focal_loss", logits, chosen, "one-hot form of labels")
     loss = neg(mul(mul(pow(sub(1.0, exp(chances)), gamma), chances), chosen))

@@ -65,8 +65,9 @@ class Sinks:
         stacks = tuple(np.stack(values) for values in zip(*group, strict=True))
         try:
             return self.loop(Tensor(len(group), dtypes.int64), *tensors(stacks))
-        except MscError:
-            self.loop = None  # single calls show why, if they cannot be compiled either
+        except MscError as error:
+            if error.diagnostics[0].code != "MSC0610":  # of an index that is outside, single calls show in which step
+                self.loop = None  # single calls show why, if they cannot be compiled either
             return None
 
 

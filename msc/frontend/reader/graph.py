@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import func, scf, tensor
@@ -23,6 +23,7 @@ from msc.frontend.capture import Property, Symbol
 from msc.frontend.dtypes import DType, by_name
 from msc.frontend.immediate import built
 from msc.frontend.parameter import Parameter
+from msc.graph.index_checks import Expected, IndexChecks, index_checks
 from msc.ir.locations import file_location
 from msc.ir.typed import tensor_type as type_of
 from msc.support.arrays import Array
@@ -100,6 +101,10 @@ class Graph:
         self.parameters: dict[str, Array] = {}
         """The values that parameters have before the graph writes any."""
         self.blocks: list[Block] = []
+        self.expected: list[tuple[SSAValue, Expected]] = []
+        """What the elements of values must be, in a call."""
+        self.within: list[tuple[SSAValue, tuple[int, int]]] = []
+        """Ranges of values that follow from what is expected."""
         self._place = place
         self._on_frozen = on_frozen
         self._values: list[weakref.ref[GraphValue]] = []
@@ -177,6 +182,10 @@ class Graph:
         self.insert(op)
         return tuple(map(self.symbol, op.results))
 
+    def expect(self, value: SSAValue, expected: Expected) -> None:
+        """The elements of a value must be so; an error names the place of the user's code that stands here."""
+        self.expected.append((value, replace(expected, location=self._place())))
+
     def insert(self, op: Operation) -> Operation:
         place = self._place()
         if place is not None:
@@ -219,10 +228,23 @@ class Graph:
 
     # The whole.
 
+    def checks(self, results: Sequence[SSAValue]) -> IndexChecks:
+        """What must hold of the indices of the graph, before it is finished. Raises MSC0610."""
+        self.writer.block.add_op(func.ReturnOp(*results))
+        remove_dead(self.entry, self._expected_values())
+        last = self.entry.last_op
+        assert last is not None
+        last.detach()
+        last.erase()
+        return index_checks(self.entry, self.expected, self.within, self.weights())
+
+    def _expected_values(self) -> set[SSAValue]:
+        return {value for value, _ in self.expected}
+
     def finish(self, results: Sequence[SSAValue]) -> ModuleOp:
         """The module: `@main` with these results, and the parameters that it reads."""
         self.writer.block.add_op(func.ReturnOp(*results))
-        remove_dead(self.entry)
+        remove_dead(self.entry, self._expected_values())
         used = {op.symbol for op in self.entry.walk() if isinstance(op, GetParameterOp)}
         self.parameters = {n: array for n, array in self.parameters.items() if n in used}
         kinds = ([a.type for a in self.entry.args], [r.type for r in results])
@@ -242,12 +264,14 @@ def _named(letter: str, count: int) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr([DictionaryAttr({MS_NAME: StringAttr(f"{letter}{i}")}) for i in range(count)])
 
 
-def remove_dead(block: Block) -> None:
-    """Erase operations whose results nobody uses, inside regions too."""
+def remove_dead(block: Block, kept: Collection[SSAValue] = ()) -> None:
+    """Erase operations whose results nobody uses, inside regions too, but for some that are kept."""
     for op in reversed(list(block.ops)):
         for region in op.regions:
             for inner in region.blocks:
-                remove_dead(inner)
+                remove_dead(inner, kept)
+        if any(result in kept for result in op.results):
+            continue
         removable = op.has_trait(Pure) or isinstance(op, scf.IfOp | scf.WhileOp | tensor.ExtractOp)
         if removable and op.results and not any(r.first_use is not None for r in op.results):
             op.detach()

@@ -60,7 +60,9 @@ def _checked(op: MsOp, indices: Array, size: int) -> Array:
     wide = indices.astype(np.int64)
     outside = (wide < -size) | (wide >= size)
     if outside.any():
-        message = f"{op.name}: index {wide[outside].flat[0]} is outside a dimension of size {size}"
+        place = [int(i) for i in np.argwhere(outside)[0]]
+        at = f" at {place}" if place else ""
+        message = f"{op.name}: index {wide[tuple(place)]}{at} is outside a dimension of size {size}"
         raise MscError(Diagnostic("MSC0610", message, source_location(op)))
     return np.where(wide < 0, wide + size, wide)
 

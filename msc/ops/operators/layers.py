@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msc.frontend import expectations
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
@@ -144,6 +145,7 @@ def _sparse_cross_entropy(logits: Tensor, labels: Tensor, *, is_grad: bool) -> T
     """The mean cross entropy with classes, or its gradient."""
     if not is_grad:
         return mean(losses.sparse_softmax_cross_entropy(logits, labels))
+    expectations.expect_labels("SparseSoftmaxCrossEntropyWithLogits", labels, logits.shape[-1])
     hot = losses.one_hot(labels, logits.shape[-1], 1.0, 0.0)
     return mul(sub(losses.exp(losses.log_softmax(logits, -1)), hot), 1 / logits.shape[0])
 

@@ -30,7 +30,7 @@ def test_gather_elements(run: Run) -> None:
 
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_index_outside_its_dimension_is_an_error(run: Run, index: int) -> None:
-    with pytest.raises(MscError, match=rf"MSC0610.*index {index} is outside a dimension of size 3"):
+    with pytest.raises(MscError, match=rf"MSC0610.*index {index} .*is outside a dimension of size 3"):
         run("gather", X, np.array([0, index], np.int32), axis=1)
 
 
