@@ -10,7 +10,7 @@ import pytest
 
 import msc
 from msc import Model, Tensor, nn, ops
-from msc.dataset import NumpySlicesDataset
+from msc.dataset import Dataset, NumpySlicesDataset
 from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
 
@@ -106,7 +106,7 @@ def test_ignored_labels_are_allowed(mode: str) -> None:
             loss(logits, Tensor([0, -2, 2, -1], msc.int32))
 
 
-def batches(labels: Array) -> NumpySlicesDataset:
+def batches(labels: Array) -> Dataset:
     x = np.random.default_rng(0).standard_normal((len(labels), 4)).astype(np.float32)
     return NumpySlicesDataset((x, labels.astype(np.int32)), ["x", "y"], shuffle=False).batch(4)
 
