@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-import gzip
+import math
 import struct
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,10 +21,12 @@ from msc.dataset.arguments import refuse
 from msc.dataset.sources import IndexedDataset
 from msc.dataset.values import Array, Row
 from msc.frontend.errors import ApiError, ApiValueError
+from msc.support import plain_files
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 """The third byte of an IDX file -> its element type."""
 
+_LARGEST_RANK = 8
 _CIFAR_IMAGE = 3 * 32 * 32
 
 
@@ -31,13 +35,22 @@ def corrupt(path: Path, reason: str) -> ApiError:
     return ApiValueError("MSC0870", f"'{path}' cannot be read: {reason}")
 
 
-def file_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked if it is gzip. Raises MSC0870."""
+@contextmanager
+def unpacked(path: Path) -> Generator[tuple[IO[bytes], int]]:
+    """A file, unpacked if it is gzip, and how many bytes it has at most. Raises MSC0870."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        with plain_files.unpacked(path) as found:
+            yield found
     except (OSError, EOFError, zlib.error) as error:
         raise corrupt(path, getattr(error, "strerror", None) or str(error)) from None
+
+
+def file_bytes(path: Path) -> bytes:
+    """The content of a file. Raises MSC0870."""
+    try:
+        return plain_files.content(path)
+    except OSError as error:
+        raise corrupt(path, error.strerror or str(error)) from None
 
 
 def read_idx(path: Path) -> Array:
@@ -45,18 +58,25 @@ def read_idx(path: Path) -> Array:
 
     Source: http://yann.lecun.com/exdb/mnist. Raises MSC0870.
     """
-    data = file_bytes(path)
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
-        raise corrupt(path, "it is not an IDX file, which begins with two zeros and the number of an element type")
-    rank, dtype = data[3], np.dtype(_IDX_TYPES[data[2]])
-    begin = 4 + 4 * rank
-    if len(data) < begin:
-        raise corrupt(path, "it ends within its header")
-    shape = struct.unpack(f">{rank}I", data[4:begin])
-    wanted = int(np.prod(shape, dtype=object)) * dtype.itemsize if rank else 0
-    if len(data) - begin != wanted:
-        raise corrupt(path, f"it has {len(data) - begin} bytes of elements, its header says {wanted}")
-    return np.frombuffer(data, dtype, offset=begin).astype(dtype.newbyteorder("=")).reshape(shape)
+    with unpacked(path) as (file, most):
+        head = file.read(4)
+        if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _IDX_TYPES:
+            raise corrupt(path, "it is not an IDX file, which begins with two zeros and the number of an element type")
+        rank, dtype = head[3], np.dtype(_IDX_TYPES[head[2]])
+        if not 1 <= rank <= _LARGEST_RANK:
+            raise corrupt(path, f"its header says that its elements have {rank} axes; 1 to {_LARGEST_RANK} are read")
+        sizes = file.read(4 * rank)
+        if len(sizes) < 4 * rank:
+            raise corrupt(path, "it ends within its header")
+        shape = struct.unpack(f">{rank}I", sizes)
+        wanted = math.prod(shape) * dtype.itemsize
+        if wanted > most:
+            raise corrupt(path, f"it has at most {most:,} bytes, its header says {wanted:,}")
+        data = plain_files.first(file, wanted + 1)
+    if len(data) != wanted:
+        more = "more" if len(data) > wanted else f"{len(data):,}"
+        raise corrupt(path, f"it has {more} bytes of elements, its header says {wanted:,}")
+    return np.frombuffer(data, dtype).astype(dtype.newbyteorder("=")).reshape(shape)
 
 
 class LabelledImages(IndexedDataset):
@@ -234,7 +254,7 @@ class ImageFolderDataset(IndexedDataset):
             (path, number)
             for name, number in self._classes.items()
             for path in sorted((folder / name).rglob("*"))
-            if path.name.lower().endswith(endings)
+            if path.name.lower().endswith(endings) and not path.is_dir()
         ]
         if not self._files:
             raise ApiValueError("MSC0870", f"dataset_dir: '{folder}' has no folders with image files in them")
@@ -247,7 +267,7 @@ class ImageFolderDataset(IndexedDataset):
         from msc.dataset.vision.decoding import decoded
 
         path, label = self._files[index]
-        data = np.frombuffer(_read(path), np.uint8)
+        data = np.frombuffer(file_bytes(path), np.uint8)
         return decoded(data, str(path)) if self._decodes else data, np.asarray(label, np.int32)
 
     def labels(self, column: str | None) -> Array:
@@ -258,10 +278,3 @@ class ImageFolderDataset(IndexedDataset):
 
     def get_class_indexing(self) -> dict[str, int]:
         return dict(self._classes)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise corrupt(path, error.strerror or str(error)) from None

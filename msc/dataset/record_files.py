@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,8 @@ from msc.dataset.text_files import Shuffle, shuffles
 from msc.dataset.values import Array, Row, converted
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiValueError
+from msc.support.files import read_source
+from msc.support.plain_files import opened
 from msc.support.wire_format import MalformedError, fields, read_record, read_varint, record_places, submessage
 
 _BYTES, _FLOATS, _INTEGERS = 1, 2, 3
@@ -41,14 +44,17 @@ class Schema:
         if schema_file is not None:
             path = arguments.files("schema_file", schema_file)[0]
             try:
-                self.parse_columns(json.loads(path.read_text("utf-8"))["columns"])
-            except (ValueError, KeyError, TypeError) as error:
+                self.parse_columns(json.loads(read_source(path))["columns"])
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise corrupt(path, f"it is not a schema in JSON ({error})") from None
 
     def add_column(self, name: str, de_type: Any, shape: list[int] | None = None) -> None:
         """A column by name, with its element type and, if it is not of rank 1, its shape (-1: from the data)."""
+        sizes: Any = shape or []
+        if not isinstance(sizes, list | tuple) or not all(type(n) is int and n >= -1 for n in sizes):
+            refuse("shape", shape, "a list of sizes, of which one may be -1")
         kind = np.dtype(np.str_) if de_type in ("string", str) else as_dtype(de_type).numpy
-        self.columns[names("name", name)[0]] = (kind, None if shape is None else list(shape))
+        self.columns[names("name", name)[0]] = (kind, None if shape is None else list(sizes))
 
     def parse_columns(self, columns: Any) -> None:
         """Columns from what JSON holds: a dictionary by name, or a list of dictionaries with `name`."""
@@ -100,8 +106,8 @@ class TFRecordDataset(IndexedDataset):
         found: list[tuple[Path, int, int]] = []
         for path in self._files:
             try:
-                with path.open("rb") as file:
-                    found += [(path, *place) for place in record_places(file, path.stat().st_size)]
+                with opened(path) as file:
+                    found += [(path, *place) for place in record_places(file, os.fstat(file.fileno()).st_size)]
             except OSError as error:
                 raise corrupt(path, error.strerror or str(error)) from None
             except MalformedError as error:
@@ -116,11 +122,11 @@ class TFRecordDataset(IndexedDataset):
     def _features(self, index: int) -> dict[str, Any]:
         path, place, length = self._places[index]
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 return _example(memoryview(read_record(file, place, length)))
         except OSError as error:
             raise corrupt(path, error.strerror or str(error)) from None
-        except (MalformedError, UnicodeDecodeError) as error:
+        except (MalformedError, UnicodeDecodeError, OverflowError) as error:
             raise corrupt(path, f"record {index} is no tf.train.Example ({error})") from None
 
     def total(self) -> int:
@@ -143,7 +149,7 @@ class TFRecordDataset(IndexedDataset):
         value = value if kind.kind == "U" else converted(value, kind, f"feature '{name}' of record {index}")
         if shape is None:
             return value
-        fixed = math.prod(n for n in shape if n != -1)
+        fixed = math.prod(n for n in shape if n != -1) or 1
         if shape.count(-1) > 1 or (value.size % fixed if -1 in shape else value.size != fixed):
             raise corrupt(path, f"record {index}: feature '{name}' has {value.size} values, not shape {shape}")
         return value.reshape(shape)
@@ -184,7 +190,10 @@ def _feature(message: memoryview) -> Any:
         if kind == _BYTES:
             return [bytes(submessage(value)) for value in values]
         if kind == _FLOATS:
-            return np.frombuffer(b"".join(submessage(value) for value in values), "<f4")
+            data = b"".join(submessage(value) for value in values)
+            if len(data) % 4:
+                raise MalformedError(f"floats of {len(data)} bytes")
+            return np.frombuffer(data, "<f4")
         if kind == _INTEGERS:
             return np.asarray([n for value in values for n in _integers(value)], np.uint64).astype(np.int64)
     return np.zeros(0, np.float32)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from msc.support.diagnostics import Diagnostic, Location, MscError, near_match
+from msc.support.plain_files import opened
 from msc.support.streams import is_stream, read_stream
 
 MAXIMUM_SOURCE_BYTES = 16 << 20
@@ -25,7 +26,7 @@ def read_source(path: Path) -> str:
     try:
         if is_stream(str(path)):
             return decode_source(read_stream(str(path), MAXIMUM_SOURCE_BYTES), source_name(str(path)))
-        with path.open("rb") as file:
+        with opened(path) as file:
             data = file.read(MAXIMUM_SOURCE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

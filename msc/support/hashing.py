@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections.abc import Iterable
-from errno import EINVAL
 from pathlib import Path
+
+from msc.support.plain_files import opened
 
 
 def digest(parts: Iterable[bytes | str]) -> str:
@@ -22,11 +21,5 @@ def digest(parts: Iterable[bytes | str]) -> str:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a plain file's bytes in hexadecimal. Raises OSError, also for what is none and may not end."""
-    with open(path, "rb", opener=_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(EINVAL, "it is not a plain file", str(path))
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

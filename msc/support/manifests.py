@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from msc.support.files import MAXIMUM_SOURCE_BYTES
 from msc.support.hashing import file_digest
+from msc.support.plain_files import content
 
 MANIFEST = "manifest.json"
 FILES = "files"
@@ -54,7 +56,7 @@ def _holds(manifest: Manifest, path: Path) -> bool:
 def _files(path: Path) -> dict[str, str]:
     """None of anything that is not a manifest."""
     try:
-        data: object = json.loads(path.read_text("utf-8"))
+        data: object = json.loads(content(path, MAXIMUM_SOURCE_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     files = cast("dict[str, object]", data).get(FILES) if isinstance(data, dict) else None

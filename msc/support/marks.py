@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from msc.support.hashing import digest
+from msc.support.plain_files import content
 
 _COMMENTS = {".c": ("/* ", " */"), ".h": ("/* ", " */"), ".S": ("/* ", " */"), ".svg": ("<!-- ", " -->")}
 _DIGITS = 16
@@ -39,8 +40,7 @@ def goes_with_another(path: Path, owner: str, text: str) -> bool:
 
 def _read(path: Path) -> tuple[re.Match[str] | None, str]:
     """The mark of a file, if there is one, and what follows the first line."""
-    with path.open("rb") as file:
-        data = file.read(_MAXIMUM_BYTES)
+    data = content(path, _MAXIMUM_BYTES)
     line, _, text = data.partition(b"\n")
     return _MARK.fullmatch(line.decode("ascii", "replace")), text.decode("utf-8", "replace")
 

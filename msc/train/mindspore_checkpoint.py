@@ -11,6 +11,8 @@ Source: MindSpore, mindspore/train/checkpoint.proto; https://protobuf.dev/progra
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +21,13 @@ from msc.frontend.dtypes import by_name
 from msc.frontend.errors import ApiValueError
 from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
+from msc.support.escaping import shown
 from msc.support.wire_format import MalformedError, fields, read_varint, submessage
 
 _CHECKSUM = b"crc_num"
-_CHECKSUM_BYTES = len(_CHECKSUM) + 10
+_NUMBER_BYTES = 10
+_CHECKSUM_BYTES = len(_CHECKSUM) + _NUMBER_BYTES
+_LARGEST_RANK = 32
 
 
 @dataclass
@@ -34,18 +39,26 @@ class CheckpointEntry:
     contents: list[memoryview]
 
 
-def read_tensors(data: bytes, file: str) -> dict[str, Array]:
-    """The tensors of a checkpoint by tag. Raises MSC0830 for what is none."""
-    if data[-_CHECKSUM_BYTES:].startswith(_CHECKSUM):
-        data = data[:-_CHECKSUM_BYTES]
+def read_tensors(
+    content: bytes | memoryview, file: str, wanted: Callable[[str], bool] = lambda name: True
+) -> dict[str, Array]:
+    """The tensors of a checkpoint by tag, those that are wanted. Raises MSC0830 for what is none.
+
+    A checkpoint may end with the CRC-32 of what stands before, which is checked.
+    """
+    data = memoryview(content)
+    if bytes(data[-_CHECKSUM_BYTES:-_NUMBER_BYTES]) == _CHECKSUM:
+        data, number = data[:-_CHECKSUM_BYTES], data[-_NUMBER_BYTES:]
+        if zlib.crc32(data) != int.from_bytes(number, "big"):
+            raise corrupt(file, "its checksum (crc_num) is another: the file was damaged or changed")
     entries: dict[str, CheckpointEntry] = {}
     try:
-        for number, value in fields(memoryview(data)):
+        for number, value in fields(data):
             if number == 1:
                 _add(entries, submessage(value))
     except (MalformedError, UnicodeDecodeError) as error:
         raise corrupt(file, f"it is neither safetensors nor a checkpoint of MindSpore ({error})") from None
-    return {tag: _array(tag, entry, file) for tag, entry in entries.items() if entry.type_name != "str"}
+    return {tag: _array(tag, entry, file) for tag, entry in entries.items() if entry.type_name != "str" and wanted(tag)}
 
 
 def corrupt(file: str, reason: str) -> MscError:
@@ -88,9 +101,11 @@ def _array(tag: str, entry: CheckpointEntry, file: str) -> Array:
     try:
         dtype = by_name(entry.type_name).numpy
     except MscError:
-        raise corrupt(file, f"'{tag}' has element type {entry.type_name!r}") from None
+        raise corrupt(file, f"'{shown(tag)}' has element type {entry.type_name!r}") from None
     data = b"".join(entry.contents)
     shape = () if entry.dims == [0] and len(data) == dtype.itemsize else tuple(entry.dims)
+    if len(shape) > _LARGEST_RANK or math.prod(n or 1 for n in shape) >= 1 << 59:
+        raise corrupt(file, f"'{shown(tag)}' has a shape of {len(shape)} axes that no tensor has")
     if math.prod(shape) * dtype.itemsize != len(data):
-        raise corrupt(file, f"'{tag}' is {entry.type_name} of {list(shape)}, but has {len(data)} bytes")
+        raise corrupt(file, f"'{shown(tag)}' is {entry.type_name} of {list(shape)}, but has {len(data)} bytes")
     return np.frombuffer(data, dtype).reshape(shape)

@@ -20,9 +20,10 @@ from msc.nn.cell import Cell
 from msc.ops.operands import is_data
 from msc.support.argument_values import described, file_path
 from msc.support.arrays import Array
-from msc.support.diagnostics import did_you_mean
+from msc.support.diagnostics import MscError, did_you_mean
 from msc.support.files import replacing
 from msc.support.other_frameworks import advice_for
+from msc.support.plain_files import mapped, opened
 from msc.support.wording import a
 
 _SUFFIXES = (".ckpt", ".safetensors")
@@ -123,11 +124,11 @@ def load_checkpoint(
     Raises MSC0301 for a file that is not there, MSC0302 and MSC0830 for one that is no checkpoint.
     """
     prefixes = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
-    found = {
-        name: Parameter(Tensor.of(array), name=name)
-        for name, array in _read(file_path("ckpt_file_name", ckpt_file_name)).items()
-        if not name.startswith(prefixes or ("\0",)) and (choice_func is None or choice_func(name))
-    }
+    arrays = _read(
+        file_path("ckpt_file_name", ckpt_file_name),
+        lambda name: not name.startswith(prefixes or ("\0",)) and (choice_func is None or choice_func(name)),
+    )
+    found = {name: Parameter(Tensor.of(array), name=name) for name, array in arrays.items()}
     if not found:
         raise ApiValueError("MSC0830", f"checkpoint {ckpt_file_name} has no parameters that are asked for")
     if net is not None:
@@ -135,28 +136,26 @@ def load_checkpoint(
     return found
 
 
-def _read(path: Path) -> dict[str, Array]:
+def _read(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
+    """The tensors of a file whose names are wanted, as arrays of their own: the file may change afterwards."""
     from msc.train.mindspore_checkpoint import corrupt, read_tensors
-
-    try:
-        with path.open("rb") as file:
-            start = file.read(9)
-            if start[8:] == b"{":
-                return _read_safetensors(path)
-            if start.startswith(_PYTORCH):
-                advice = 'safetensors.torch.save_file(net.state_dict(), "net.safetensors") writes what msc reads'
-                message = f"checkpoint {path} is a file of torch.save, which can run code where it is loaded"
-                raise ApiValueError("MSC0830", message, help=advice)
-            return read_tensors(start + file.read(), str(path))
-    except OSError as error:
-        raise corrupt(str(path), error.strerror or str(error)) from None
-
-
-def _read_safetensors(path: Path) -> dict[str, Array]:
     from msc.weights.safetensors_file import TensorFile
 
-    file = TensorFile(path)
-    return {name: file.array(name) for name in file.entries}
+    try:
+        with opened(path) as file:
+            start = file.read(9)
+        if start.startswith(_PYTORCH):
+            advice = 'safetensors.torch.save_file(net.state_dict(), "net.safetensors") writes what msc reads'
+            message = f"checkpoint {path} is a file of torch.save, which can run code where it is loaded"
+            raise ApiValueError("MSC0830", message, help=advice)
+        if start[8:] != b"{":
+            return read_tensors(memoryview(mapped(path)), str(path), wanted)
+    except (OSError, ValueError) as error:
+        if isinstance(error, MscError):
+            raise
+        raise corrupt(str(path), getattr(error, "strerror", None) or str(error)) from None
+    tensors = TensorFile(path)
+    return {name: np.array(tensors.array(name)) for name in tensors.entries if wanted(name)}
 
 
 def load_param_into_net(

@@ -29,6 +29,8 @@ from msc.support.argument_values import file_path
 from msc.train.callback.base import CALLBACK_PREFIX
 from msc.train.serialization import load_checkpoint, load_param_into_net
 
+_BUFFERED = 4
+"""Numbers that NumPy's Philox generator makes at a time."""
 _KEYS = ("epoch_num", "step_num", "random_state", "host_random_state", "dataset_state")
 
 
@@ -111,13 +113,38 @@ def restored(path: Path, network: Cell, optimizer: Any) -> Progress:
     absent = [name for name in own if name not in entries]
     if absent:
         raise _unusable(path, f"it has no parameter '{absent[0]}', which the network or its optimiser has")
+    states = {key: _state(path, entries, key, like) for key, like in _states().items()}
+    seed, steps, steps_of_epoch = (int(n) for n in states["dataset_state"])
+    if steps < 0 or steps_of_epoch < 1:
+        raise _unusable(path, f"its dataset_state counts {steps} steps, {steps_of_epoch} in an epoch")
+    if not 0 <= int(states["host_random_state"][10]) <= _BUFFERED:
+        raise _unusable(path, "its host_random_state is none of NumPy's Philox generator")
+    ended = steps // steps_of_epoch
+    if "epochs_ended" in entries:
+        ended = int(_state(path, entries, "epochs_ended", np.int64(0)))
     load_param_into_net(network, {name: entries[name] for name in own}, strict_load=True)
-    random_state().set_data(Tensor(entries["random_state"].asnumpy()))
-    _set_host_state(entries["host_random_state"].asnumpy())
-    seed, steps, steps_of_epoch = (int(n) for n in entries["dataset_state"].asnumpy())
-    ended = int(entries.get("epochs_ended", steps // steps_of_epoch))
+    random_state().set_data(Tensor(states["random_state"]))
+    _set_host_state(states["host_random_state"])
     callbacks = {name: value for name, value in entries.items() if name.startswith(CALLBACK_PREFIX)}
     return Progress(seed, steps, steps_of_epoch, ended, entries.get("loss"), callbacks)
+
+
+def _states() -> dict[str, Any]:
+    """Arrays of the shapes and types that the states of a run have."""
+    return {
+        "random_state": random_state().asnumpy(),
+        "host_random_state": _host_state(),
+        "dataset_state": np.zeros(3, np.int64),
+    }
+
+
+def _state(path: Path, entries: Mapping[str, Parameter], key: str, like: Any) -> Any:
+    """A state of a run. Raises MSC0879 for what cannot be one."""
+    found = entries[key].asnumpy()
+    if found.shape != like.shape or found.dtype.kind not in "iu":
+        kind = f"{found.dtype} of shape {list(found.shape)}"
+        raise _unusable(path, f"its {key} is {kind}, and must be {like.dtype} of shape {list(like.shape)}")
+    return found.astype(like.dtype)
 
 
 def _unusable(path: Path, reason: str) -> ApiError:

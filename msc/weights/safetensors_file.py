@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import mmap
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +17,9 @@ import numpy as np
 
 from msc.dialects.arrays import Array, numpy_dtype
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.escaping import shown
 from msc.support.files import near_file
+from msc.support.plain_files import mapped
 
 DTYPES: Mapping[str, str] = {
     "F16": "f16",
@@ -41,6 +40,10 @@ DTYPES: Mapping[str, str] = {
 
 MAXIMUM_HEADER_BYTES = 100_000_000
 """The format's own limit."""
+
+_LARGEST_RANK = 32
+_MOST_ELEMENTS = 1 << 59
+"""Whose bytes can still be counted in 63 bits, whatever their type; sizes of 0 are left out."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,23 @@ class TensorFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data = _mapped(path)
+        try:
+            self._data = mapped(path)
+        except (OSError, ValueError) as error:
+            raise _missing(path, getattr(error, "strerror", None) or str(error)) from error
         length = self._header_length()
         self._start = 8 + length
         self.entries: Mapping[str, TensorEntry] = self._entries(self._header(length))
 
     def array(self, name: str) -> Array:
-        """A read-only view of a tensor's bytes in the file; KeyError if it has no such tensor."""
+        """A read-only view of a tensor's bytes in the file; KeyError if it has no such tensor.
+
+        Raises MSC0302 for an element type that msc does not compute on.
+        """
         entry = self.entries[name]
+        if entry.dtype not in DTYPES:
+            reason = f"'{shown(name)}' has element type {shown(entry.dtype)}; msc reads {', '.join(DTYPES)}"
+            raise MscError(Diagnostic("MSC0302", f"'{self.path}' cannot be read: {reason}"))
         dtype = numpy_dtype(DTYPES[entry.dtype])
         if dtype == np.bool_:
             return (
@@ -104,15 +116,24 @@ class TensorFile:
         end, before = 0, ""
         for name, entry in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
             if entry.begin < end:
-                raise self._corrupt(f"the data of '{name}' and '{before}' overlap")
+                raise self._corrupt(f"the data of '{shown(name)}' and '{shown(before)}' overlap")
+            self._check_nothing_between(end, entry.begin)
             end, before = entry.end, name
+        self._check_nothing_between(end, len(self._data) - self._start)
         return entries
+
+    def _check_nothing_between(self, end: int, begin: int) -> None:
+        """The format has no holes: what no tensor names could be anything, and another reader's tensors."""
+        if begin != end:
+            raise self._corrupt(f"bytes {end} to {begin} of the data belong to no tensor")
 
     def _entry(self, name: str, value: object) -> TensorEntry:
         fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
         dtype, shape, offsets = fields.get("dtype"), _sizes(fields.get("shape")), _sizes(fields.get("data_offsets"))
         if not isinstance(dtype, str) or shape is None or offsets is None or len(offsets) != 2:
-            raise self._corrupt(f"the entry of '{name}' is not {{dtype, shape, data_offsets}}")
+            raise self._corrupt(f"the entry of '{shown(name)}' is not {{dtype, shape, data_offsets}}")
+        if len(shape) > _LARGEST_RANK or math.prod(n for n in shape if n) > _MOST_ELEMENTS:
+            raise self._corrupt(f"'{shown(name)}' has a shape of {len(shape)} axes that no tensor has")
         entry = TensorEntry(dtype, shape, *offsets)
         self._check_extent(name, entry)
         return entry
@@ -120,14 +141,13 @@ class TensorFile:
     def _check_extent(self, name: str, entry: TensorEntry) -> None:
         size = len(self._data) - self._start
         if not entry.begin <= entry.end <= size:
-            message = (
-                f"the data of '{name}' is bytes {entry.begin} to {entry.end}, but the file has {size} bytes of data"
-            )
-            raise self._corrupt(message)
+            where = f"bytes {entry.begin} to {entry.end}, but the file has {size} bytes of data"
+            raise self._corrupt(f"the data of '{shown(name)}' is {where}")
         if entry.dtype in DTYPES:
             expected = math.prod(entry.shape) * numpy_dtype(DTYPES[entry.dtype]).itemsize
             if entry.end - entry.begin != expected:
-                raise self._corrupt(f"'{name}', {entry.type_text}, has {entry.end - entry.begin} bytes, not {expected}")
+                what = f"'{shown(name)}', {entry.type_text}"
+                raise self._corrupt(f"{what}, has {entry.end - entry.begin} bytes, not {expected}")
 
     def _corrupt(self, reason: str) -> MscError:
         message = f"'{self.path}' is not a valid safetensors file: {reason}"
@@ -149,21 +169,6 @@ def _sizes(value: object) -> tuple[int, ...] | None:
     items = cast(list[object], value)
     sizes = tuple(item for item in items if isinstance(item, int) and not isinstance(item, bool) and item >= 0)
     return sizes if len(sizes) == len(items) else None
-
-
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    """The bytes of a plain file, mapped; opening does not block on a pipe or a device that took the file's place."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError) as error:
-        raise _missing(path, getattr(error, "strerror", None) or str(error)) from error
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise _missing(path, "it is not a plain file")
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b""
-    finally:
-        os.close(descriptor)
 
 
 def _missing(path: Path, reason: str) -> MscError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from msc.dialects.arrays import Array, dtype_text
 from msc.support.files import replacing
+from msc.support.plain_files import opened
 from msc.weights.safetensors_file import DTYPES
 
 _CODES = {name: code for code, name in DTYPES.items()}
@@ -35,7 +36,7 @@ def write_tensors(arrays: Mapping[str, Array], file: IO[bytes]) -> None:
 
 def is_written_here(path: Path) -> bool:
     """Whether msc wrote a safetensors file. Raises OSError."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return file.read(8 + len(_MADE))[8:] == _MADE
 
 

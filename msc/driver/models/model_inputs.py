@@ -81,7 +81,7 @@ def _load(option: str, text: str, path: str) -> Array:
         loaded: object = np.load(source, allow_pickle=False)
     except OSError as error:
         raise _bad(option, text, f"'{path}' cannot be read: {error.strerror or 'it is not whole'}") from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, MemoryError) as error:
         raise _bad(option, text, f"'{path}' is no .npy file of numbers, or not whole") from error
     if not isinstance(loaded, np.ndarray):
         raise _bad(option, text, f"'{path}' holds several arrays; .npy holds one")

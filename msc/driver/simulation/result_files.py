@@ -15,6 +15,7 @@ from msc.support.escaping import file_name
 from msc.support.folder_outputs import FolderOutput, filled_folder
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import OutputGuard, OutputSet
+from msc.support.plain_files import content
 
 _MAXIMUM_BYTES = 1 << 28
 _KEYS = ({"kernel", "target", "cycles", "task_us"}, {"kernels"}, {"cases", "same_order"})
@@ -96,8 +97,7 @@ def _with_suffix(path: str, suffix: str) -> Path:
 def _object(path: Path) -> dict[str, object]:
     """The JSON object in a file; without entries where there is something else. Raises OSError."""
     try:
-        with path.open("rb") as file:
-            data: object = json.loads(file.read(_MAXIMUM_BYTES))
+        data: object = json.loads(content(path, _MAXIMUM_BYTES))
     except (ValueError, RecursionError):
         return {}
     return cast("dict[str, object]", data) if isinstance(data, dict) else {}
