@@ -22,6 +22,7 @@ from msc.dataset.arguments import names, refuse
 from msc.dataset.images import corrupt
 from msc.dataset.sources import IndexedDataset
 from msc.dataset.values import Array, Row
+from msc.support.plain_files import content
 
 
 class Shuffle(enum.StrEnum):
@@ -40,7 +41,7 @@ def shuffles(value: Any) -> bool:
 def text(path: Path) -> str:
     """The text of a file of UTF-8, with line ends as they are. Raises MSC0870."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return content(path).decode("utf-8-sig")
     except OSError as error:
         raise corrupt(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:

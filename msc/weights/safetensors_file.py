@@ -132,10 +132,10 @@ class TensorFile:
         dtype, shape, offsets = fields.get("dtype"), _sizes(fields.get("shape")), _sizes(fields.get("data_offsets"))
         if not isinstance(dtype, str) or shape is None or offsets is None or len(offsets) != 2:
             raise self._corrupt(f"the entry of '{shown(name)}' is not {{dtype, shape, data_offsets}}")
-        if len(shape) > _LARGEST_RANK or math.prod(n for n in shape if n) > _MOST_ELEMENTS:
-            raise self._corrupt(f"'{shown(name)}' has a shape of {len(shape)} axes that no tensor has")
         entry = TensorEntry(dtype, shape, *offsets)
         self._check_extent(name, entry)
+        if len(shape) > _LARGEST_RANK or math.prod(n for n in shape if n) > _MOST_ELEMENTS:
+            raise self._corrupt(f"'{shown(name)}' has a shape of {len(shape)} axes that no tensor has")
         return entry
 
     def _check_extent(self, name: str, entry: TensorEntry) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -160,3 +162,57 @@ def test_summary() -> None:
     ]
     assert str(made).splitlines()[-2].split() == ["total", "33", "480"]
     assert msc.summary(Net()).parameters == 33
+
+
+@pytest.mark.parametrize("bit", [0, 9, 77])
+def test_the_checksum_of_a_checkpoint_is_checked(tmp_path: Path, bit: int) -> None:
+    """MindSpore's `crc_check=True` writes `crc_num` and the CRC-32 of what stands before it."""
+    data = entry("w", [2], "Float32", np.ones(2, np.float32).tobytes())
+    path = tmp_path / "a.ckpt"
+    path.write_bytes(data + b"crc_num" + zlib.crc32(data).to_bytes(10, "big"))
+    assert msc.load_checkpoint(path)["w"].asnumpy().tolist() == [1, 1]
+    changed = bytearray(path.read_bytes())
+    changed[-1 - bit // 8] ^= 1 << bit % 8
+    path.write_bytes(changed)
+    with pytest.raises(msc.MscError, match=r"MSC0830.*crc_num"):
+        msc.load_checkpoint(path)
+
+
+def safetensors_file(path: Path, header: dict[str, Any], data: bytes) -> Path:
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def spec(dtype: str, shape: list[int], begin: int, end: int) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+@pytest.mark.parametrize(
+    ("header", "size"),
+    [
+        ({"w": spec("F8_E4M3", [4], 0, 4)}, 4),
+        ({"w": spec("nonsense\x1b", [4], 0, 4)}, 4),
+        ({"w": spec("F32", [0, 1 << 62], 0, 0)}, 0),
+        ({"w": spec("F32", [1 << 62, 1 << 62, 0], 0, 0)}, 0),
+        ({"w": spec("F32", [1] * 65, 0, 4)}, 4),
+        ({"w": spec("F32", [1], 4, 8)}, 8),
+        ({"w": spec("F32", [1], 0, 4), "v": spec("F32", [1], 8, 12)}, 12),
+        ({"w": spec("F32", [1], 0, 4)}, 5),
+        ({"w": spec("F32", [1], 0, 8)}, 8),
+        ({"w": spec("F32", [-1], 0, 4)}, 4),
+        ({"w": spec("F32", [1], 4, 0)}, 4),
+        ({"w": 3}, 4),
+        ({}, 4),
+    ],
+)
+def test_headers_that_lie(tmp_path: Path, header: dict[str, Any], size: int) -> None:
+    with pytest.raises(msc.MscError) as caught:
+        msc.load_checkpoint(safetensors_file(tmp_path / "a.ckpt", header, bytes(size)))
+    assert caught.value.diagnostics[0].code in ("MSC0302", "MSC0830")
+
+
+def test_what_is_not_wanted_may_be_of_any_type(tmp_path: Path) -> None:
+    header = {"w": spec("F8_E4M3", [4], 0, 4), "v": spec("F32", [1], 4, 8)}
+    path = safetensors_file(tmp_path / "a.ckpt", header, bytes(8))
+    assert list(msc.load_checkpoint(path, filter_prefix="w")) == ["v"]

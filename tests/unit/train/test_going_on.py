@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,40 @@ def test_of_files_of_one_tick_of_the_clock_the_newest_step_is_taken(tmp_path: Pa
     found = newest(tmp_path)
     assert found is not None
     assert found.name == "a-1_10.ckpt"
+
+
+STATES = ("epoch_num", "step_num", "random_state", "host_random_state", "dataset_state", "epochs_ended")
+DAMAGE: dict[str, Callable[[Any], Any]] = {
+    "zeros": np.zeros_like,
+    "ones": lambda a: -np.ones_like(a).astype(np.int64),
+    "short": lambda a: np.atleast_1d(a)[:-1],
+    "long": lambda a: np.concatenate([np.atleast_1d(a)] * 2),
+    "floats": lambda a: np.full(a.shape, np.nan, np.float32),
+    "booleans": lambda a: np.ones(a.shape, bool),
+    "nested": lambda a: a[None],
+    "huge": lambda a: np.full(a.shape, np.iinfo(np.int64).max),
+    "scalar": lambda a: np.array(3),
+}
+
+
+def code_of(action: Callable[[], object]) -> str:
+    """The code of the error that an action ends with, if it does."""
+    try:
+        action()
+    except msc.MscError as error:
+        return error.diagnostics[0].code
+    return ""
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_states_are_refused_by_name(kind: str, tmp_path: Path) -> None:
+    """Each of them ends in a run, or in MSC0879 or MSC0831; never in an error of the inside."""
+    run(tmp_path, ModelCheckpoint("a", tmp_path, CheckpointConfig(12, keep_checkpoint_max=1)))
+    file = newest(tmp_path)
+    assert file is not None
+    whole = msc.load_checkpoint(file)
+    for key in (key for key in STATES if key in whole):
+        entries = {**whole, key: msc.Tensor(DAMAGE[kind](np.asarray(whole[key].asnumpy())))}
+        damaged = tmp_path / "damaged.ckpt"
+        msc.save_checkpoint(entries, damaged)
+        assert code_of(lambda: run(damaged)) in ("", "MSC0879", "MSC0831"), key
