@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 
 
 class CodedVerifyException(VerifyException):
-    """A broken rule with a code of its own; `help` is shown below the message."""
+    """A broken rule with a code of its own; `help` is shown below the message.
+
+    `operation` is the one that breaks it, where that is within the one that was verified.
+    """
 
     code: ClassVar[str] = "MSC0200"
 
-    def __init__(self, message: str, *, help: str | None = None) -> None:
+    def __init__(self, message: str, *, help: str | None = None, operation: Operation | None = None) -> None:
         super().__init__(message)
         self.help = help
+        self.operation = operation
 
 
 class ShapeConflict(CodedVerifyException):
@@ -48,6 +53,11 @@ class InvalidStructure(CodedVerifyException):
 def code_of(error: VerifyException) -> str:
     """The diagnostic code of any verification failure."""
     return error.code if isinstance(error, CodedVerifyException) else CodedVerifyException.code
+
+
+def place_of(error: VerifyException, verified: Operation) -> Operation:
+    """The operation that a verification failure is about."""
+    return (error.operation if isinstance(error, CodedVerifyException) else None) or verified
 
 
 def help_of(error: VerifyException) -> str | None:

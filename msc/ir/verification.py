@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import cast
 
 from xdsl.dialects import memref
@@ -30,6 +30,7 @@ from msc.ir.errors import (
     ShapeConflict,
     code_of,
     help_of,
+    place_of,
 )
 from msc.ir.locations import SourceText, source_location
 from msc.ir.typed import memref_type
@@ -43,6 +44,7 @@ __all__ = [
     "ShapeConflict",
     "module_diagnostics",
     "verify_module",
+    "verify_operation",
 ]
 
 _MAXIMUM_ELEMENTS = 1 << 40
@@ -59,6 +61,14 @@ _CALL_WITHOUT_FUNCTION = replace(CallOp.get_irdl_definition(), traits=traits_def
 def verify_module(module: ModuleOp, sources: Mapping[str, str] | None = None) -> None:
     """Raise one MscError with a diagnostic for every broken rule in `module`; `sources` maps file names to texts."""
     raise_any(module_diagnostics(module, sources))
+
+
+def verify_operation(root: Operation, sources: Mapping[str, str] | None = None) -> None:
+    """Raise one MscError with a diagnostic for every operation within `root`, or itself, that breaks its rules."""
+    reporter = _Reporter(sources or {})
+    broken = ((op, _check_own_rules(op)) for op in root.walk())
+    found = (reporter.diagnostic(place_of(error, op), error) for op, error in broken if error is not None)
+    raise_any(islice(found, _MAXIMUM_DIAGNOSTICS))
 
 
 def module_diagnostics(module: ModuleOp, sources: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
@@ -78,7 +88,7 @@ def _violations(module: ModuleOp) -> Iterator[tuple[Operation, VerifyException]]
         for check in (_check_structure, _check_sizes, control_flow_error, _check_indices, calls.check):
             error = check(op)
             if error is not None:
-                yield op, error
+                yield place_of(error, op), error
                 break
     for op, operands in groupby(dominance_violations(module), key=lambda violation: violation[0]):
         operand = next(operands)[1]

@@ -8,7 +8,16 @@ from functools import cache
 
 from msc.support.escaping import c_comment, c_string
 from msc.targets.davinci import Cold, DavinciTarget
-from msc.targets.davinci_isa import C_TYPES, CONTROL, DTYPES, INSTRUCTIONS, Instruction, Pipe, Space
+from msc.targets.davinci_isa import (
+    C_TYPES,
+    CONTROL,
+    DTYPES,
+    INSTRUCTIONS,
+    Instruction,
+    InstructionParameter,
+    Pipe,
+    Space,
+)
 
 SECTIONS = ("clock", "cores", "buffers", "alignment", "queues", "features", "cube", "mte1", "gm", "shared", "fixpipe")
 _MORE = ("vector", "scalar")
@@ -61,9 +70,9 @@ def rate_values(target: DavinciTarget) -> list[float]:
 
 
 def memory_values(target: DavinciTarget) -> tuple[list[int], list[int]]:
-    """The usable bytes of each memory, and what addresses in it are multiples of, in the order of `Space`."""
+    """The bytes of each memory, and what addresses in it are multiples of, in the order of `Space`."""
     b, a = target.buffers, target.alignment
-    capacity = [0, b.l1 - b.l1_reserved, b.l0a, b.l0b, b.l0c, b.ub - b.ub_reserved, b.bt, b.fb]
+    capacity = [0, b.l1, b.l0a, b.l0b, b.l0c, b.ub, b.bt, b.fb]
     return capacity, [1, a.l1, a.l0a, a.l0b, a.l0c, a.ub, a.bt, a.fb]
 
 
@@ -97,11 +106,7 @@ def instructions_header() -> str:
     ]
     spaces = ", ".join("{" + ", ".join(str(int(s)) for s in i.spaces) + "}" if i.spaces else "{0}" for i in table)
     lines.append(f"static const int8_t dv_spaces[OP_COUNT][4] = {{{spaces}}};")
-    limits = ",\n    ".join(
-        "{" + ", ".join("{1, 0}" if p.real or p.least < 0 or p.default == -1 else f"{{{p.least}, {p.most}}}"
-                        for p in i.parameters) + "}" if i.parameters else "{{0, 0}}"
-        for i in table
-    )  # fmt: skip
+    limits = ",\n    ".join("{" + (", ".join(map(_limits, i.parameters)) or "{0, 0}") + "}" for i in table)
     lines.append(f"static const int64_t dv_limits[OP_COUNT][20][2] = {{\n    {limits}}};")
     words = ",\n    ".join(
         "{" + ", ".join(f'"{p.name}"' for p in i.parameters) + "}" if i.parameters else "{0}" for i in table
@@ -151,6 +156,12 @@ def _function(i: Instruction) -> Iterator[str]:
 
 def _position(i: Instruction, name: str) -> int:
     return next((k for k, p in enumerate(i.parameters) if p.name == name), -1)
+
+
+def _limits(parameter: InstructionParameter) -> str:
+    """The least and the greatest value; the other way round where there are none."""
+    free = parameter.real or parameter.bits
+    return "{1, 0}" if free else f"{{{parameter.least}, {parameter.most}}}"
 
 
 def _path(i: Instruction) -> int:
@@ -206,6 +217,12 @@ static inline struct dv_instr *dv_next(int op, uint32_t line) {
     i->op = (uint16_t)op;
     i->line = line;
     return i;
+}
+
+/* An iteration of a loop: a kernel that takes too many is stopped. */
+static inline int dv_turn(uint32_t line) {
+    if (--*dv_ring_->budget < 0) dv_ring_->stop(dv_ring_, line);
+    return 1;
 }
 
 /* The core that runs: its block, how many there are, which of the block's vector cores it is, and what it has. */

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msc.sim.headers import PATHS, curve_values, memory_values, parameter_values, rate_values
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 FUNCTION, TIME, RACES, GREATEST = 1, 2, 4, 16
 """What a run does; the sum of several. GREATEST: without data, indices that are loaded are the greatest ones."""
+
+INSTRUCTION_LIMIT = 1 << 27
+"""The instructions and iterations that a run takes at most: more than ten times those of the longest published row."""
 
 _NAMES: list[str] = [*INSTRUCTIONS, *CONTROL]
 _PIPES = 7
@@ -33,43 +37,81 @@ class SimulatorLibrary(Protocol):
 
 @dataclass(frozen=True)
 class GlobalBuffer:
-    """An argument of a kernel: `bytes` of global memory; `data` where values count, `filled` when it holds some."""
+    """An argument of a kernel: `bytes` of global memory; `data` where values count, `filled` when it holds some.
+
+    What the kernel does not write (`written`) has no races.
+    """
 
     bytes: int
     data: NDArray[np.generic] | None = None
     filled: bool = True
+    written: bool = True
+
+
+L2_STARTS = ("cold", "warm")
+"""How L2 starts: empty, or as the same kernel left it."""
+
+
+@dataclass(frozen=True)
+class L2State:
+    """What L2 is when a kernel starts: `warm` or empty, and the `bytes` that it keeps (None: all that there are)."""
+
+    warm: bool = True
+    bytes: int | None = None
+
+    @classmethod
+    def of(cls, start: str, megabytes: int | None = None) -> L2State:
+        """By one of L2_STARTS, and MB of 2^20 bytes."""
+        return cls(start == "warm", None if megabytes is None else megabytes << 20)
+
+    def of_machine(self, target: DavinciTarget) -> DavinciTarget:
+        """The machine with an L2 that keeps so much."""
+        if self.bytes is None:
+            return target
+        return replace(target, shared=replace(target.shared, l2=min(self.bytes, target.shared.l2)))
+
+
+WHOLE_WARM_L2 = L2State()
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel runs: on `blocks` blocks of cores of a `kind` (cube, vector, or mix: one cube and two vector)."""
+    """How a kernel runs: on `blocks` blocks of cores of a `kind` (cube, vector, or mix: one cube and two vector).
+
+    It takes `limit` instructions and iterations at most.
+    """
 
     blocks: int
     kind: str
     mode: int = TIME
-    warm: bool = True
+    l2: L2State = WHOLE_WARM_L2
+    limit: int = INSTRUCTION_LIMIT
     trace_events: int = 0
     trace_core: int = -1
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a run stopped: `kind` as dv_sim.h numbers errors, the C lines it is about, the core and the instruction."""
+    """Why a run stopped: `kind` as dv_sim.h numbers errors, C lines, the first core, and how many there are."""
 
     kind: int
     message: str
     line: int
     other_line: int
     core: int
-    instruction: str
+    cores: int
 
 
 class SimulationFault(Exception):
-    """A kernel did what a core cannot do."""
+    """A kernel did what a core cannot do: all races, all queues of a deadlock, or the one thing that ended the run."""
 
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(faults[0].message)
+        self.faults = faults
+
+
+class SimulatorMemoryError(Exception):
+    """There is no memory for the simulated cores, L2, or the accesses that a proof remembers."""
 
 
 class _CEvent(ctypes.Structure):
@@ -106,15 +148,19 @@ def simulate(
     launch: Launch,
     arguments: Sequence[GlobalBuffer],
 ) -> SimulationResult:
-    """Run a kernel. With FUNCTION in the mode its results are in the arguments' data. Raises SimulationFault."""
+    """Run a kernel. With FUNCTION in the mode its results are in the arguments' data.
+
+    Raises SimulationFault and SimulatorMemoryError.
+    """
     kinds = core_kinds(target, launch.blocks, launch.kind)
+    target = launch.l2.of_machine(target)
     run = _Run(simulator, target, launch, kinds)
     try:
         for argument in arguments:
             run.give(argument)
-        fault = run.run(kernel)
-        if fault is not None:
-            raise SimulationFault(fault)
+        faults = run.run(kernel)
+        if faults:
+            raise SimulationFault(faults)
         return run.result()
     finally:
         run.free()
@@ -149,7 +195,7 @@ class _Run:
             )
         )
         if not self._sim:
-            raise MemoryError("the simulator's cores")
+            raise SimulatorMemoryError("for the simulated cores")
 
     def _doubles(self, values: Any) -> Any:
         numbers = list(values)
@@ -169,26 +215,31 @@ class _Run:
             if not argument.filled:
                 self._kept.append((ctypes.c_uint8 * argument.bytes)())
                 valid = self._kept[-1]
-        self._library.function("dv_argument", None)(self._sim, data, valid, ctypes.c_int64(argument.bytes))
+        give = self._library.function("dv_argument", ctypes.c_bool)
+        if not give(self._sim, data, valid, ctypes.c_int64(argument.bytes), int(argument.written)):
+            raise SimulatorMemoryError(f"for the proof of an argument of {argument.bytes} bytes")
 
-    def run(self, kernel: SimulatorLibrary) -> Fault | None:
+    def run(self, kernel: SimulatorLibrary) -> list[Fault]:
+        """What went wrong; nothing in a run that ended."""
         entry = ctypes.cast(kernel.function("kernel", None), ctypes.c_void_p)  # pyright: ignore[reportArgumentType]
         attach = ctypes.cast(kernel.function("dv_attach", None), ctypes.c_void_p)  # pyright: ignore[reportArgumentType]
-        events = ctypes.c_int64(self._launch.trace_events)
+        limit, events = ctypes.c_int64(self._launch.limit), ctypes.c_int64(self._launch.trace_events)
         kind = self._library.function("dv_run")(
-            self._sim, entry, attach, int(self._launch.warm), events, self._launch.trace_core
+            self._sim, entry, attach, int(self._launch.l2.warm), limit, events, self._launch.trace_core
         )
         if kind < 0:
-            raise MemoryError("the simulator's L2 and trace")
-        return self._fault(kind) if kind else None
+            raise SimulatorMemoryError("for the simulated L2 and the trace")
+        return list(self._faults()) if kind else []
 
-    def _fault(self, kind: int) -> Fault:
-        numbers = (ctypes.c_int32 * 4)()
-        text: object = self._library.function("dv_message", ctypes.c_char_p)(self._sim, numbers)
-        place: list[int] = list(numbers)
-        message = text.decode() if isinstance(text, bytes) else ""
-        name = _NAMES[place[3]] if 0 <= place[3] < len(_NAMES) else ""
-        return Fault(kind, message, place[0], place[1], place[2], name)
+    def _faults(self) -> Iterator[Fault]:
+        numbers = (ctypes.c_int32 * 5)()
+        fault = self._library.function("dv_fault_at", ctypes.c_char_p)
+        for index in count():
+            text: object = fault(self._sim, index, numbers)
+            if not isinstance(text, bytes):
+                return
+            kind, *place = numbers
+            yield Fault(kind, text.decode(), *place)
 
     def result(self) -> SimulationResult:
         memory = (ctypes.c_double * 4)()
@@ -197,24 +248,25 @@ class _Run:
         return SimulationResult(self._target, cores, *memory, events=self._events())
 
     def _core(self, index: int) -> CoreResult:
-        out = (ctypes.c_double * (3 + 2 * (_PIPES - 1) + 17))()
+        out = (ctypes.c_double * (3 + 2 * (_PIPES - 1) + 18))()
         self._library.function("dv_core_result", None)(self._sim, index, out)
         numbers = list(out)
         pipes = numbers[3 : 3 + 2 * (_PIPES - 1)]
-        block, _, cube, vector = self._kinds[index]
+        block, sub_block, cube, vector = self._kinds[index]
         kind = "unified" if cube and vector else "cube" if cube else "vector"
         start = block * self._target.cores.launch_us * self._target.clock.mhz if self._launch.mode & TIME else 0.0
         paths: dict[str, float] = dict(zip(PATHS, numbers[-16:], strict=False))
         busy = (numbers[1], *pipes[0::2])
         counts = tuple(int(n) for n in (numbers[2], *pipes[1::2]))
-        return CoreResult(block, kind, start, numbers[0], busy, counts, numbers[-17], paths)
+        macs, ideal = numbers[-18:-16]
+        return CoreResult(block, sub_block, kind, start, numbers[0], busy, counts, macs, ideal, paths)
 
     def _events(self) -> tuple[Event, ...]:
         pointer = ctypes.POINTER(_CEvent)()
-        count = self._library.function("dv_events", ctypes.c_int64)(self._sim, ctypes.byref(pointer))
+        events = self._library.function("dv_events", ctypes.c_int64)(self._sim, ctypes.byref(pointer))
         return tuple(
             Event(e.core, e.pipe, _NAMES[int(e.op)], e.line, e.start, e.end, (e.flag[0], e.flag[1], e.flag[2]), e.bytes)
-            for e in pointer[:count]
+            for e in pointer[:events]
         )
 
     def free(self) -> None:

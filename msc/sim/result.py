@@ -10,18 +10,33 @@ from msc.targets.davinci import DavinciTarget
 PIPES = ("scalar", "vec", "mac", "mte1", "mte2", "mte3", "fixpipe")
 """The pipes as profilers name their times, in the order of `msc.targets.davinci_isa.Pipe`."""
 
+PIPES_OF: Mapping[str, tuple[str, ...]] = {
+    "unified": PIPES,
+    "cube": ("scalar", "mac", "mte1", "mte2", "fixpipe"),
+    "vector": ("scalar", "vec", "mte2", "mte3"),
+}
+"""The pipes that each kind of core has."""
+
+PREFIXES: Mapping[str, str] = {"unified": "", "cube": "aic_", "vector": "aiv_"}
+"""What profilers write before the figures of each kind of core: cube cores are AICs, vector cores AIVs."""
+
 
 @dataclass(frozen=True)
 class CoreResult:
-    """One core: `end` and `start` in cycles from the launch, `busy` cycles and `instructions` of each pipe of PIPES."""
+    """One core: `end` and `start` in cycles from the launch, `busy` cycles and `instructions` of each pipe of PIPES.
+
+    `ideal` are the cycles that its multiply-accumulates take at the peak of their element types.
+    """
 
     block: int
+    sub_block: int
     kind: str
     start: float
     end: float
     busy: tuple[float, ...]
     instructions: tuple[int, ...]
     macs: float
+    ideal: float
     path_bytes: Mapping[str, float]
 
 
@@ -61,25 +76,47 @@ class SimulationResult:
         """The same in microseconds."""
         return self.target.microseconds(self.cycles)
 
-    def busy(self, pipe: str) -> float:
-        """Mean busy cycles of a pipe over the cores that have it."""
-        position = PIPES.index(pipe)
-        having = [core for core in self.cores if core.kind in ("unified", _KIND_OF_PIPE.get(pipe, core.kind))]
-        return sum(core.busy[position] for core in having) / len(having) if having else 0.0
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of cores that ran, cube ones first."""
+        found = {core.kind for core in self.cores}
+        return tuple(kind for kind in PIPES_OF if kind in found)
 
-    def busy_us(self, pipe: str) -> float:
-        """Mean busy microseconds of a pipe, as a profiler's `*_time` columns have it."""
-        return self.target.microseconds(self.busy(pipe))
+    def of_kind(self, kind: str) -> list[CoreResult]:
+        """The cores of a kind."""
+        return [core for core in self.cores if core.kind == kind]
+
+    def busy(self, pipe: str, kind: str | None = None) -> float:
+        """Mean busy cycles of a pipe over the cores of a kind; by default of the first kind that has the pipe."""
+        kinds = [k for k in self.kinds if pipe in PIPES_OF[k] and kind in (None, k)]
+        if not kinds:
+            return 0.0
+        having, position = self.of_kind(kinds[0]), PIPES.index(pipe)
+        return sum(core.busy[position] for core in having) / len(having)
+
+    def busy_us(self, pipe: str, kind: str | None = None) -> float:
+        """The same in microseconds, as a profiler's `*_time` columns have it."""
+        return self.target.microseconds(self.busy(pipe, kind))
+
+    def core_us(self, kind: str) -> float:
+        """Mean microseconds between a core's start and end, of the cores of a kind."""
+        cores = self.of_kind(kind)
+        return self.target.microseconds(sum(core.end - core.start for core in cores) / len(cores)) if cores else 0.0
 
     @property
     def aicore_us(self) -> float:
-        """Mean microseconds between a core's start and end."""
-        return self.target.microseconds(sum(core.end - core.start for core in self.cores) / len(self.cores))
+        """The same of the first kind: of cube cores where there are any."""
+        return self.core_us(self.kinds[0])
 
     @property
     def binding_pipe(self) -> str:
-        """The pipe that is busy longest, by the mean over cores. The scalar unit counts only what it computes."""
-        return max(PIPES, key=self.busy)
+        """The pipe that is busy longest, by the mean over cores of a kind; `aic_mte2` where two kinds ran.
+
+        The scalar unit counts only what it computes.
+        """
+        pairs = [(kind, pipe) for kind in self.kinds for pipe in PIPES_OF[kind]]
+        kind, pipe = max(pairs, key=lambda pair: self.busy(pair[1], pair[0]))
+        return (PREFIXES[kind] if len(self.kinds) > 1 else "") + pipe
 
     @property
     def macs(self) -> float:
@@ -88,10 +125,25 @@ class SimulationResult:
 
     @property
     def cube_utilisation(self) -> float:
-        """Multiply-accumulates by what the cube cores that ran could have done until the last one ended."""
-        cubes = [core for core in self.cores if core.kind in ("cube", "unified")]
-        peak = self.target.peak_macs * len(cubes) * self.cycles
-        return self.macs / peak if peak else 0.0
+        """Multiply-accumulates by what the cube cores that ran could have done of their types until the last ended."""
+        cubes = [core for core in self.cores if core.kind != "vector"]
+        return self.ideal / (len(cubes) * self.cycles) if self.ideal else 0.0
+
+    @property
+    def ideal(self) -> float:
+        """Cycles of one core that all multiply-accumulates take at the peak of their element types."""
+        return sum(core.ideal for core in self.cores)
+
+    def pipe_figures(self) -> dict[str, float]:
+        """Time and ratio of each pipe of each kind of core, by a profiler's names: `aic_mac_time_us`."""
+        made: dict[str, float] = {}
+        for kind in self.kinds:
+            whole, prefix = self.core_us(kind), PREFIXES[kind]
+            made[f"{prefix or 'aicore_'}time_us"] = whole
+            for pipe in PIPES_OF[kind]:
+                made[f"{prefix}{pipe}_time_us"] = self.busy_us(pipe, kind)
+                made[f"{prefix}{pipe}_ratio"] = self.busy_us(pipe, kind) / whole if whole else 0.0
+        return made
 
     def path_bytes(self) -> dict[str, float]:
         """Bytes moved on each path, over all cores."""
@@ -110,7 +162,8 @@ class SimulationResult:
             "aicore_us": self.aicore_us,
             "cores": len(self.cores),
             **{f"{pipe}_us": self.busy_us(pipe) for pipe in PIPES},
-            "mac_ratio": self.busy("mac") / (self.aicore_us * self.target.clock.mhz) if self.macs else 0.0,
+            "mac_ratio": self.busy_us("mac") / self.aicore_us if self.macs else 0.0,
+            **self.pipe_figures(),
             "cube_utilisation": self.cube_utilisation,
             "binding_pipe": self.binding_pipe,
             "bytes": self.path_bytes(),
@@ -127,7 +180,7 @@ class SimulationResult:
         if not self.macs:
             return {}
         shared = self.target.shared
-        bounds = [self.target.peak_macs * self.target.cores.cube]
+        bounds = [self.macs / self.ideal * self.target.cores.cube]
         bounds += [self.macs / self.l2_bytes * shared.l2_read] if self.l2_bytes else []
         bounds += [self.macs / self.hbm_bytes * shared.hbm] if self.hbm_bytes else []
         return {
@@ -136,6 +189,3 @@ class SimulationResult:
             "achieved_macs_per_cycle": self.macs / self.cycles,
             "attainable_macs_per_cycle": min(bounds),
         }
-
-
-_KIND_OF_PIPE = {"vec": "vector", "mte3": "vector", "mac": "cube", "mte1": "cube", "fixpipe": "cube"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from msc.sim.result import PIPES, Event, SimulationResult
+from msc.sim.result import PIPES, PIPES_OF, PREFIXES, CoreResult, Event, SimulationResult
 from msc.support.escaping import csv_text
 from msc.targets.davinci_isa import Pipe
 
@@ -102,15 +102,23 @@ def _merged(events: list[Event]) -> float:
 
 
 def pipe_csv(result: SimulationResult) -> str:
-    """One row a core: its time, and time and share of each pipe, as a profiler's PipeUtilization.csv."""
-    head = [column for pipe in PIPES for column in (f"{pipe}_time(us)", f"{pipe}_ratio", f"{pipe}_instructions")]
-    table: list[list[object]] = [["block_id", "kind", "time(us)", *head]]
+    """One row a core: its time, and time and share of each pipe, as a profiler's PipeUtilization.csv.
+
+    Cube and vector cores have columns of their own; those of the other kind are empty.
+    """
+    columns = [(kind, pipe) for kind in result.kinds for pipe in PIPES_OF[kind]]
+    head = [f"{PREFIXES[k]}{p}_{figure}" for k, p in columns for figure in ("time(us)", "ratio", "instructions")]
+    table: list[list[object]] = [["block_id", "sub_block_id", "kind", "time(us)", *head]]
     for core in result.cores:
         span = max(core.end - core.start, 1.0)
-        row = [
-            text
-            for busy, count in zip(core.busy, core.instructions, strict=True)
-            for text in (f"{result.target.microseconds(busy):.3f}", f"{busy / span:.4f}", str(count))
-        ]
-        table.append([core.block, core.kind, f"{result.target.microseconds(span):.3f}", *row])
+        row = [text for kind, pipe in columns for text in _pipe_cells(result, core, kind, pipe, span)]
+        time = f"{result.target.microseconds(span):.3f}"
+        table.append([core.block, f"{core.kind}{core.sub_block}", core.kind, time, *row])
     return csv_text(table)
+
+
+def _pipe_cells(result: SimulationResult, core: CoreResult, kind: str, pipe: str, span: float) -> tuple[str, str, str]:
+    if core.kind != kind:
+        return "", "", ""
+    busy, count = core.busy[PIPES.index(pipe)], core.instructions[PIPES.index(pipe)]
+    return f"{result.target.microseconds(busy):.3f}", f"{busy / span:.4f}", str(count)

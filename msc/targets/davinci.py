@@ -25,6 +25,9 @@ _AXES = 16
 """The most nested loops that cores share."""
 
 
+Names = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Clock:
     """The clock of cube, vector and memory pipes."""
@@ -47,7 +50,7 @@ class Cores:
 
 @dataclass(frozen=True)
 class Buffers:
-    """Bytes of each on-chip memory of a core."""
+    """Bytes of each on-chip memory of a core, and what of L1 and UB msc's own tiles leave to the vendor's software."""
 
     l0a: int
     l0b: int
@@ -102,7 +105,7 @@ class Cube:
     """Mmad: `*_k` of a 16 x 16 x k step a cycle, `*_k0` the multiple that k is rounded up to.
 
     One Mmad ends `latency` cycles after its last step, the next one starts `gap` after it, and one that waited for its
-    operands takes `restart` more.
+    operands takes `restart` more. `inputs` are the types that it multiplies.
     """
 
     s4_k: int
@@ -116,6 +119,7 @@ class Cube:
     latency: float
     gap: float
     restart: float
+    inputs: Names
 
 
 @dataclass(frozen=True)
@@ -161,8 +165,9 @@ class GlobalMemory:
 
 @dataclass(frozen=True)
 class Shared:
-    """L2 and HBM, which all cores share: bytes and bytes a cycle."""
+    """L2 and HBM, which all cores share: bytes and bytes a cycle; `memory` are the bytes of HBM."""
 
+    memory: int
     l2: int
     line: int
     l2_read: float
@@ -264,8 +269,7 @@ class DavinciTarget:
             Scope("l0c", sizes.l0c, align.l0c),
             Scope("ub"),
         )
-        inputs = ("f16", "i8", "ui8", *(("bf16", "f32") if self.architecture in ("2201", "3510") else ()))
-        unit = Unit("mad", (4095, 4095, 4095), inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
+        unit = Unit("mad", (4095, 4095, 4095), self.cube.inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
         scopes = {**PLAIN.scopes, **{room.name: room for room in rooms}}
         return Abilities(
             scopes,
@@ -340,6 +344,8 @@ def _value(given: object, kind: str, place: str, source: str) -> object:
             return int(cast("float", given))
         case "float" if number:
             return float(cast("float", given))
+        case "Names" if isinstance(given, list) and all(isinstance(word, str) for word in cast("list[object]", given)):
+            return tuple(cast("list[str]", given))
         case "Curve" if isinstance(given, list):
             return tuple((float(x), float(y)) for x, y in cast("list[list[float]]", given))
         case _ if kind.startswith("Mapping") and isinstance(given, dict):

@@ -8,7 +8,7 @@ blocks of 32 bytes unless the parameter's note says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -54,15 +54,29 @@ C_TYPES: Mapping[str, str] = {
 """The types of generated C."""
 
 
+CORE_OF: Mapping[Space, str] = {
+    **dict.fromkeys((Space.cbuf, Space.ca, Space.cb, Space.cc, Space.bt, Space.fb), "cube"),
+    Space.ub: "vector",
+}
+"""The kind of core that has a memory, where cube and vector cores are separate; both reach global memory."""
+
+Types = tuple[str, ...]
+"""An element type for each operand."""
+
+
 @dataclass(frozen=True)
 class InstructionParameter:
-    """A number of an instruction: its least and greatest value, and what it is when left out (None: never left out)."""
+    """A number of an instruction: its least and greatest value, and what it is when left out (None: never left out).
+
+    `bits` are 64 bits, a literal with or without a sign.
+    """
 
     name: str
     least: int = 0
     most: int = 65535
     default: int | None = None
     real: bool = False
+    bits: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,14 @@ class Instruction:
     rate: str = ""
     reads_first: bool = False
     feature: str = ""
+    types: tuple[Types, ...] = ()
+
+    @property
+    def core(self) -> str:
+        """The kind of core that has it, where cores are separate: that of what it reads on chip; "" for both."""
+        if self.pipe is Pipe.V:
+            return "vector"
+        return next((CORE_OF[space] for space in reversed(self.spaces) if space in CORE_OF), "")
 
     def parameter(self, name: str) -> int:
         """The position of a parameter."""
@@ -116,7 +138,72 @@ _BINARY = (
     "dst_repeat_stride=8<255 src0_repeat_stride=8<255 src1_repeat_stride=8<255"
 )
 _SCALAR = (InstructionParameter("scalar", real=True),)
+_MASK = tuple(InstructionParameter(name, -(1 << 63), (1 << 64) - 1, -1, bits=True) for name in ("high", "low"))
 _REDUCE = "repeat<255 dst_repeat_stride=1<65535 src_block_stride=1 src_repeat_stride=8<255"
+
+
+def _same(names: str, operands: int) -> tuple[Types, ...]:
+    """All operands of one type, each of these."""
+    return tuple((name,) * operands for name in names.split())
+
+
+def _types(text: str) -> tuple[Types, ...]:
+    """`f32,f16 i32,i8`: what each operand may be, results first."""
+    return tuple(tuple(word.split(",")) for word in text.split())
+
+
+_ANY = " ".join(DTYPES)
+_REAL = "f16 f32"
+_NUMBERS = "f16 i16 f32 i32"
+_WIDENING = "f16,f16 f32,f32 f32,f16"
+"""A sum of f32 takes f16, too."""
+_VECTOR_TYPES: Mapping[str, tuple[Types, ...]] = {
+    **{f"v{name}": _same(_NUMBERS, 3) for name in ("add", "sub", "mul", "max", "min")},
+    **{f"v{name}": _same("i16", 3) for name in ("and", "or")},
+    "vnot": _same("i16", 2),
+    "vdiv": _same(_REAL, 3),
+    "vaddrelu": _same("f16 i16 f32", 3),
+    "vmla": _types("f16,f16,f16 f32,f32,f32 f32,f16,f16"),
+    "vmadd": _same(_REAL, 3),
+    **{f"v{name}": _same(_REAL, 2) for name in ("exp", "ln", "abs", "rec", "rsqrt", "sqrt", "lrelu")},
+    "vrelu": _same("f16 f32 i32", 2),
+    "vconv": _types(
+        "f16,f32 f32,f32 bf16,f32 i32,f32 i16,f32 f32,f16 i32,f16 i16,f16 i8,f16 ui8,f16 f32,bf16 i32,bf16 f16,i8 "
+        "f16,ui8 f16,i16 f32,i16 f32,i32 i16,i32 f16,i32"
+    ),
+    **{f"v{name}": _same(_NUMBERS, 2) for name in ("adds", "muls", "maxs", "mins")},
+    "vaxpy": _types(_WIDENING),
+    "vector_dup": _same("f16 bf16 i16 f32 i32 ui32", 1),
+    "vcmp": _types("ui8,f16,f16 ui8,f32,f32 ui8,i32,i32"),
+    "vsel": _types("f16,f16,f16,ui8 f32,f32,f32,ui8"),
+    **{f"vc{name}": _same(_REAL, 2) for name in ("add", "max", "min", "gadd", "gmax", "gmin", "padd")},
+    "vbrcb": _same("f16 bf16 i16 f32 i32 ui32", 2),
+    "vgather": _types(
+        " ".join(
+            f"{name},{name},{offset}" for name in "f16 bf16 i16 f32 i32 ui32".split() for offset in ("ui32", "i32")
+        )
+    ),
+    "vtranspose": _same("f16 bf16 i16", 2),
+}
+"""The element types of vector instructions, as the vendor's interfaces of the vector unit list them."""
+
+_FIXPIPE = "f32,f32 f16,f32 bf16,f32 i32,i32"
+_SCALED = "f16,i32 i8,i32 ui8,i32 i8,f32 ui8,f32"
+_TYPES: Mapping[str, tuple[Types, ...]] = {
+    "copy_cbuf_to_bt": _types("f32,f32 i32,i32 f32,f16 f32,bf16"),
+    "copy_matrix_cc_to_gm": _types(_FIXPIPE),
+    "copy_matrix_cc_to_gm_quant": _types(_SCALED),
+    "copy_matrix_cc_to_cbuf": _types(f"{_FIXPIPE} {_SCALED}"),
+    "copy_matrix_cc_to_ubuf": _types(_FIXPIPE),
+    "mad": _types("f32,f16,f16 f32,bf16,bf16 f32,f32,f32 i32,i8,i8 i32,ui8,ui8 i32,ui8,i8 i32,i8,ui8"),
+    "mad_bias": _types("f32,f16,f16,f32 f32,bf16,bf16,f32 f32,f32,f32,f32 i32,i8,i8,i32 i32,ui8,i8,i32"),
+    **_VECTOR_TYPES,
+}
+"""The element types of all instructions that compute or convert; what only moves bytes takes one type, any."""
+
+
+def _typed(row: Instruction) -> Instruction:
+    return replace(row, types=_TYPES.get(row.name, _same(_ANY, len(row.spaces)) if row.spaces else ()))
 
 
 def _vector() -> list[Instruction]:
@@ -166,7 +253,7 @@ def _vector() -> list[Instruction]:
         ),
         Instruction("vtranspose", v, (ub, ub), (), "a 16 x 16 matrix of two-byte elements transposed", "transpose"),
         Instruction("copy_ubuf_to_ubuf", v, (ub, ub), _p(_MOVE), "blocks within UB"),
-        Instruction("set_vector_mask", v, (), _p("high=-1 low=-1"), "which elements of a repeat count"),
+        Instruction("set_vector_mask", v, (), _MASK, "which elements of a repeat count"),
         Instruction("set_mask_count", v, (), _p("count<2147483647"), "how many elements count, over all repeats"),
         Instruction("set_mask_norm", v, (), (), "back to the mask of a repeat"),
     ]  # fmt: skip
@@ -274,7 +361,7 @@ def _scalar() -> list[Instruction]:
     ]
 
 
-INSTRUCTIONS: Mapping[str, Instruction] = {i.name: i for i in (*_moves(), *_cube(), *_vector(), *_scalar())}
+INSTRUCTIONS: Mapping[str, Instruction] = {i.name: _typed(i) for i in (*_moves(), *_cube(), *_vector(), *_scalar())}
 """Every queue instruction by name, in the order of its number."""
 
 CONTROL = ("set_flag", "wait_flag", "pipe_barrier", "ffts_cross_core_sync", "wait_flag_dev", "load_index")

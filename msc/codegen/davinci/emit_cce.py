@@ -194,7 +194,8 @@ class _Writer:
         upper = self.extreme("dv_min", op.upper, op.values)
         variable = self.name(op.variable)
         step = f"{variable}++" if op.step.value.data == 1 else f"{variable} += {op.step.value.data}"
-        self.nested(f"for (int64_t {variable} = {lower}; {variable} < {upper}; {step})", op.body.block, op)
+        runs = f"{variable} < {upper} && dv_turn(__LINE__)"
+        self.nested(f"for (int64_t {variable} = {lower}; {runs}; {step})", op.body.block, op)
 
     def extreme(self, word: str, map_: AffineMapAttr, values: Sequence[SSAValue]) -> str:
         first, *others = [self.expression(e, values) for e in map_.data.results]
@@ -212,7 +213,8 @@ class _Writer:
                 assert op.scalar is not None
                 given.append(_real(op.scalar.value.data))
             else:
-                given.append(self.expression(next(numbers), op.values))
+                expr = next(numbers)
+                given.append(_bits(expr) if parameter.bits else self.expression(expr, op.values))
         self.line(f"{op.instruction.name}({', '.join(given)});", op)
 
     def expression(self, expr: AffineExpr, values: Sequence[SSAValue], inner: bool = False) -> str:
@@ -232,6 +234,12 @@ class _Writer:
                 return f"{word}({self.expression(left, values)}, {self.expression(right, values)})"
             case _:
                 raise ValueError(f"no C for {expr}")
+
+
+def _bits(expr: AffineExpr) -> str:
+    """64 bits as C has them in an int64_t."""
+    assert isinstance(expr, AffineConstantExpr)
+    return f"(int64_t)0x{expr.value & (1 << 64) - 1:x}ULL"
 
 
 def _real(value: float) -> str:

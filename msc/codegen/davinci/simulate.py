@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from msc.codegen.davinci.emit_cce import emit_cce
-from msc.codegen.davinci.race_check import check_kernels, fault_diagnostic, simulator
-from msc.dialects.davinci import BufferType, DavinciKernelOp
+from msc.codegen.davinci.race_check import check_kernels, faults_told, global_buffers, simulator
+from msc.dialects.davinci import DavinciKernelOp
+from msc.ir.verification import verify_operation
 from msc.runtime.text_library import text_library
-from msc.sim.machine import FUNCTION, RACES, TIME, GlobalBuffer, Launch, SimulationFault, simulate
+from msc.sim.machine import (
+    FUNCTION,
+    INSTRUCTION_LIMIT,
+    RACES,
+    TIME,
+    WHOLE_WARM_L2,
+    GlobalBuffer,
+    L2State,
+    Launch,
+    simulate,
+)
 from msc.sim.result import SimulationResult
 from msc.sim.sources import KERNEL_FLAGS, kernel_sources
-from msc.support.diagnostics import MscError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,14 +32,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """What is simulated: `trace_events` bounds the trace, `trace_core` chooses a core (-1: all)."""
+    """What is simulated: `trace_events` bounds the trace, `trace_core` chooses a core (-1: all).
+
+    `l2` is what L2 holds at the start; `limit` bounds instructions.
+    """
 
     timing: bool = True
     functional: bool = False
     races: bool = False
-    warm: bool = True
+    l2: L2State = WHOLE_WARM_L2
+    limit: int = INSTRUCTION_LIMIT
     trace_events: int = 0
     trace_core: int = -1
+
+
+DEFAULTS = SimulationOptions()
+"""Timing alone."""
 
 
 def simulate_kernel(
@@ -41,33 +59,39 @@ def simulate_kernel(
 ) -> SimulationResult:
     """Run a kernel on the simulator; with `functional`, on the arrays `data`, where those of `outputs` start empty.
 
-    Raises MSC1011 to MSC1017 for what a core cannot do, at the operation that did it.
+    Raises MSC1011 to MSC1017 for what a core cannot do, at the operation that did it, MSC1030 for a run that takes too
+    many instructions, MSC1031 without memory.
     """
     chosen = options or SimulationOptions()
+    verify_operation(kernel, sources)
     program = emit_cce(kernel)
     library = text_library(kernel_sources(program.text), KERNEL_FLAGS)
     mode = TIME * chosen.timing | FUNCTION * chosen.functional | RACES * chosen.races
     launch = Launch(
-        kernel.blocks.value.data, kernel.kind.data, mode, chosen.warm, chosen.trace_events, chosen.trace_core
+        kernel.blocks.value.data,
+        kernel.kind.data,
+        mode,
+        chosen.l2,
+        chosen.limit,
+        chosen.trace_events,
+        chosen.trace_core,
     )
-    arguments = _arguments(kernel, data, outputs) if chosen.functional else _arguments(kernel, (), ())
-    try:
+    arguments = global_buffers(kernel)
+    if chosen.functional:
+        arguments = [_filled(k, buffer, data, outputs) for k, buffer in enumerate(arguments)]
+    with faults_told(program, sources):
         return simulate(simulator(), library, kernel.machine, launch, arguments)
-    except SimulationFault as error:
-        raise MscError(fault_diagnostic(error.fault, program, sources or {})) from error
 
 
-def check_kernel(kernel: DavinciKernelOp, sources: Mapping[str, str] | None = None) -> None:
+def check_kernel(
+    kernel: DavinciKernelOp, sources: Mapping[str, str] | None = None, limit: int = INSTRUCTION_LIMIT
+) -> None:
     """Raise MSC1015 to MSC1017 unless a kernel is free of deadlock, of unpaired and doubly set flags, and of races."""
-    check_kernels([kernel], sources)
+    check_kernels([kernel], sources, limit)
 
 
-def _arguments(
-    kernel: DavinciKernelOp, data: Sequence[NDArray[np.generic]], outputs: Sequence[int]
-) -> list[GlobalBuffer]:
-    buffers: list[GlobalBuffer] = []
-    for position, argument in enumerate(kernel.body.block.args):
-        assert isinstance(argument.type, BufferType)
-        array = data[position] if position < len(data) else None
-        buffers.append(GlobalBuffer(argument.type.bytes, array, position not in outputs))
-    return buffers
+def _filled(
+    position: int, buffer: GlobalBuffer, data: Sequence[NDArray[np.generic]], outputs: Sequence[int]
+) -> GlobalBuffer:
+    array = data[position] if position < len(data) else None
+    return replace(buffer, data=array, filled=position not in outputs)

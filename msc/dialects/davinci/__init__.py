@@ -4,7 +4,8 @@ from xdsl.ir import Dialect
 
 from msc.dialects.davinci.buffers import AllocOp, BufferType
 from msc.dialects.davinci.gathers import LoadIndexOp
-from msc.dialects.davinci.kernels import BlockIdxOp, DavinciKernelOp, MaxOp, MinOp, SectionOp, SubBlockOp
+from msc.dialects.davinci.index_ops import BlockIdxOp, MaxOp, MinOp, SectionOp, SubBlockOp
+from msc.dialects.davinci.kernels import DavinciKernelOp
 from msc.dialects.davinci.order_ops import CrossCoreSyncOp, FlagOp, PipeBarrierOp, SetFlagOp, WaitFlagDevOp, WaitFlagOp
 from msc.dialects.davinci.queue_ops import QUEUE_OPS, QueueOp, queue_op
 

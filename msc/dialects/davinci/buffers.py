@@ -13,10 +13,19 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     Signedness,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, param_def, prop_def, result_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    result_def,
+)
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -96,14 +105,29 @@ def _space(parser: AttrParser) -> Space:
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """A buffer at a byte address of its memory: `%a = davinci.alloc at 0 : !davinci.buffer<ub, f16, 16384>`."""
+    """A buffer at a byte address of its memory: `%a = davinci.alloc at 0 : !davinci.buffer<ub, f16, 16384>`.
+
+    `davinci.alloc at 0 overlapping : ...` may share bytes with other buffers.
+    """
 
     name = "davinci.alloc"
     address = prop_def(IntegerAttr)
+    overlapping = opt_prop_def(UnitAttr)
     buffer = result_def(BufferType)
 
-    def __init__(self, address: int, buffer: BufferType):
-        super().__init__(properties={"address": IntegerAttr(address, i64)}, result_types=[buffer])
+    def __init__(self, address: int, buffer: BufferType, *, overlapping: bool = False):
+        properties = {"address": IntegerAttr(address, i64), "overlapping": UnitAttr() if overlapping else None}
+        super().__init__(properties=properties, result_types=[buffer])
+
+    @property
+    def is_overlapping(self) -> bool:
+        """Whether it may share bytes with other buffers."""
+        return self.overlapping is not None
+
+    @property
+    def end(self) -> int:
+        """The byte behind it."""
+        return self.address.value.data + self.type.bytes
 
     @property
     def type(self) -> BufferType:
@@ -119,12 +143,13 @@ class AllocOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         parser.parse_keyword("at")
         address = parser.parse_integer(allow_boolean=False)
+        overlapping = parser.parse_optional_keyword("overlapping") is not None
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
         if not isinstance(type_, BufferType):
             parser.raise_error(f"davinci.alloc makes a !davinci.buffer, not a {type_}")
-        return cls(address, type_)
+        return cls(address, type_, overlapping=overlapping)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" at {self.address.value.data} : ")
+        printer.print_string(f" at {self.address.value.data}{' overlapping' if self.is_overlapping else ''} : ")
         printer.print_attribute(self.type)

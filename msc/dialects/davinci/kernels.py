@@ -1,27 +1,37 @@
-"""Kernels, the parts of them that cube and vector cores run, and index values."""
+"""Kernels: programs of queue instructions for the cores of a machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineExpr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, result_def, traits_def, var_operand_def
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolNameConstraint, i64
+from xdsl.ir import Region
+from xdsl.ir.affine import AffineConstantExpr
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
+from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.davinci.buffers import AllocOp, BufferType
 from msc.dialects.davinci.gathers import verify_gathers
+from msc.dialects.davinci.index_ops import parse_body
+from msc.dialects.davinci.kernel_rules import (
+    KernelRuleError,
+    kinds_of,
+    verify_apart,
+    verify_cores,
+    verify_events,
+    verify_indices,
+)
 from msc.dialects.davinci.queue_ops import QueueOp
-from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
 from msc.ir.entry import RunsOnOtherCores
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import DEFAULT_TARGET, DavinciTarget, davinci_target
-from msc.targets.davinci_isa import Space
+from msc.targets.davinci_isa import Pipe, Space
+
+MAXIMUM_ARGUMENTS = 120
+"""As `DV_ARGUMENTS` of sim/core/dv_core.h."""
 
 KINDS = ("cube", "vector", "mix")
 """What cores a kernel runs on: cube ones, vector ones, or blocks of one cube and two vector cores."""
@@ -71,16 +81,28 @@ class DavinciKernelOp(IRDLOperation):
         for argument in self.body.block.args:
             if not isinstance(argument.type, BufferType) or argument.type.memory is not Space.gm:
                 raise VerifyException(f"davinci.kernel: arguments lie in gm, not {argument.type}")
-        verify_gathers(self.walk())
-        for op in self.walk():
+        self._verify_arguments(machine)
+        ops = list(self.walk())
+        verify_gathers(ops)
+        verify_events(ops, machine)
+        verify_apart(ops)
+        verify_cores(self.body.block, kinds_of(self.kind.data, machine), machine)
+        verify_indices(self.body.block, {}, self.blocks.value.data)
+        for op in ops:
             if isinstance(op, AllocOp):
                 verify_placement(op, machine)
-            if (
-                isinstance(op, QueueOp)
-                and op.instruction.feature
-                and not getattr(machine.features, op.instruction.feature)
-            ):
-                raise VerifyException(f"davinci.kernel: {machine.name} has no {op.instruction.name}")
+            if isinstance(op, QueueOp):
+                verify_machine_has(op, machine)
+
+    def _verify_arguments(self, machine: DavinciTarget) -> None:
+        types = [argument.type for argument in self.body.block.args]
+        total = sum(type_.bytes for type_ in types if isinstance(type_, BufferType))
+        if total > machine.shared.memory:
+            raise VerifyException(
+                f"davinci.kernel: its arguments have {total} bytes; {machine.name} has {machine.shared.memory}"
+            )
+        if len(types) > MAXIMUM_ARGUMENTS:
+            raise VerifyException(f"davinci.kernel: {len(types)} arguments; there are {MAXIMUM_ARGUMENTS} at most")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -89,7 +111,7 @@ class DavinciKernelOp(IRDLOperation):
         kind = parser.parse_identifier("cube, vector or mix")
         blocks = parser.parse_integer(allow_boolean=False)
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        body = _body(parser, arguments)
+        body = parse_body(parser, arguments)
         return cls(name.data, kind, blocks, body, target)
 
     def print(self, printer: Printer) -> None:
@@ -101,24 +123,30 @@ class DavinciKernelOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False)
 
 
-def _body(parser: Parser, arguments: Sequence[Parser.Argument]) -> Region:
-    """A region of one block, which may be empty."""
-    region = parser.parse_region(arguments)
-    if not region.blocks:
-        region.add_block(Block(arg_types=[argument.type for argument in arguments]))
-    return region
-
-
 def verify_placement(op: AllocOp, machine: DavinciTarget) -> None:
-    """Raise VerifyException where a buffer is not aligned or reaches beyond its memory."""
+    """Raise KernelRuleError where a buffer is not aligned or reaches beyond its memory."""
     space, address = op.type.memory, op.address.value.data
     least, size = memory_of(machine, space)
     if address % least:
-        raise VerifyException(f"davinci.alloc: byte {address} of {space.name} is no multiple of {least}")
+        raise KernelRuleError(f"davinci.alloc: byte {address} of {space.name} is no multiple of {least}", operation=op)
     if address < 0 or address + op.type.bytes > size:
-        raise VerifyException(
+        raise KernelRuleError(
             f"davinci.alloc: bytes {address} to {address + op.type.bytes} of {space.name}, "
-            f"which has {size} on {machine.name}"
+            f"which has {size} on {machine.name}",
+            operation=op,
+        )
+
+
+def verify_machine_has(op: QueueOp, machine: DavinciTarget) -> None:
+    """Raise KernelRuleError for an instruction, or inputs of the cube, that a machine lacks."""
+    row = op.instruction
+    if row.feature and not getattr(machine.features, row.feature):
+        raise KernelRuleError(f"{op.name}: {machine.name} has no {row.name}", operation=op)
+    inputs = op.buffer_type(1).dtype if row.pipe is Pipe.M else ""
+    if inputs and inputs not in machine.cube.inputs:
+        raise KernelRuleError(
+            f"{op.name}: the cube of {machine.name} multiplies {', '.join(machine.cube.inputs)}, not {inputs}",
+            operation=op,
         )
 
 
@@ -141,113 +169,14 @@ def scalar_cycles(kernel: DavinciKernelOp) -> int | None:
 
 
 def memory_of(machine: DavinciTarget, space: Space) -> tuple[int, int]:
-    """(alignment, usable bytes) of an on-chip memory."""
+    """(alignment, bytes) of an on-chip memory, those that the vendor's software takes included."""
     b, a = machine.buffers, machine.alignment
     return {
-        Space.cbuf: (a.l1, b.l1 - b.l1_reserved),
+        Space.cbuf: (a.l1, b.l1),
         Space.ca: (a.l0a, b.l0a),
         Space.cb: (a.l0b, b.l0b),
         Space.cc: (a.l0c, b.l0c),
-        Space.ub: (a.ub, b.ub - b.ub_reserved),
+        Space.ub: (a.ub, b.ub),
         Space.bt: (a.bt, b.bt),
         Space.fb: (a.fb, b.fb),
     }[space]
-
-
-@irdl_op_definition
-class SectionOp(IRDLOperation):
-    """What only one kind of core of a mix kernel runs: `davinci.section cube { ... }`."""
-
-    name = "davinci.section"
-    kind = prop_def(StringAttr)
-    body = region_def("single_block")
-    traits = traits_def(NoTerminator())
-
-    def __init__(self, kind: str, body: Region | None = None):
-        super().__init__(properties={"kind": StringAttr(kind)}, regions=[body if body is not None else Region(Block())])
-
-    def verify_(self) -> None:
-        if self.kind.data not in ("cube", "vector"):
-            raise VerifyException(f"davinci.section: no kind '{self.kind.data}'; there are cube and vector")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        kind = parser.parse_identifier("cube or vector")
-        return cls(kind, _body(parser, []))
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.kind.data} ")
-        printer.print_region(self.body)
-
-
-class _Index(IRDLOperation):
-    """An index of the core that runs."""
-
-    result = result_def(IndexType)
-    traits = traits_def(Pure())
-
-    def __init__(self) -> None:
-        super().__init__(result_types=[IndexType()])
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls()
-
-    def print(self, printer: Printer) -> None:
-        pass
-
-
-@irdl_op_definition
-class BlockIdxOp(_Index):
-    """Which block runs: `%b = davinci.block_idx`."""
-
-    name = "davinci.block_idx"
-
-
-@irdl_op_definition
-class SubBlockOp(_Index):
-    """Which of a block's vector cores runs: `%v = davinci.sub_block`."""
-
-    name = "davinci.sub_block"
-
-
-class _Extreme(IRDLOperation):
-    """The least or greatest of some expressions."""
-
-    values = var_operand_def(IndexType)
-    map = prop_def(AffineMapAttr)
-    result = result_def(IndexType)
-    traits = traits_def(Pure())
-
-    def __init__(self, map_: Attribute, values: Sequence[SSAValue]):
-        super().__init__(operands=[list(values)], properties={"map": map_}, result_types=[IndexType()])
-
-    def verify_(self) -> None:
-        check_affine(self.name, self.map.data, len(self.values))
-        if not self.map.data.results:
-            raise VerifyException(f"{self.name}: of one expression or more")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        reader = AffineReader(parser)
-        exprs: list[AffineExpr] = parser.parse_comma_separated_list(parser.Delimiter.PAREN, reader.expression)
-        return cls(AffineMapAttr(reader.map(exprs)), reader.values)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" (")
-        printer.print_list(self.map.data.results, lambda e: print_affine(printer, e, self.values))
-        printer.print_string(")")
-
-
-@irdl_op_definition
-class MinOp(_Extreme):
-    """`%n = davinci.min (8192 - %i * 1536, 1536)`."""
-
-    name = "davinci.min"
-
-
-@irdl_op_definition
-class MaxOp(_Extreme):
-    """`%n = davinci.max (%i - 4, 0)`."""
-
-    name = "davinci.max"

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -15,9 +15,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
 from msc.targets.davinci_isa import Pipe
-
-EVENT_IDS = 8
-"""Event ids of each pair of pipes, on every core."""
 
 
 class FlagOp(IRDLOperation):
@@ -49,9 +46,6 @@ class FlagOp(IRDLOperation):
         if source is target or Pipe.ALL in (source, target):
             raise VerifyException(f"{self.name}: a flag is of two pipes, not {source.name} -> {target.name}")
         check_affine(self.name, self.event.data, len(self.values))
-        expr = self.event.data.results[0]
-        if isinstance(expr, AffineConstantExpr) and not 0 <= expr.value < EVENT_IDS:
-            raise VerifyException(f"{self.name}: event id {expr.value}; there are 0 to {EVENT_IDS - 1}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.davinci.buffers import BufferType
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
+from msc.ir.errors import DtypeConflict
 from msc.support.diagnostics import near_match
 from msc.targets.davinci_isa import INSTRUCTIONS, Instruction, InstructionParameter
 
@@ -83,6 +84,9 @@ class QueueOp(IRDLOperation):
                 raise VerifyException(
                     f"{self.name}: operand {k} lies in {space.name}, not in {self.buffer_type(k).memory.name}"
                 )
+        types = tuple(self.buffer_type(k).dtype for k in range(len(row.spaces)))
+        if types and types not in row.types:
+            raise DtypeConflict(f"{self.name} does not take {_types_text(types)}", help=_taken_text(row))
         for map_, count in ((self.offsets.data, len(row.spaces)), (self.parameters.data, len(self.numbers))):
             check_affine(self.name, map_, len(self.values))
             if len(map_.results) != count:
@@ -93,7 +97,9 @@ class QueueOp(IRDLOperation):
 
     def _verify_limits(self) -> None:
         for parameter, expr in zip(self.numbers, self.parameters.data.results, strict=True):
-            if isinstance(expr, AffineConstantExpr) and parameter.default != -1:
+            if parameter.bits and not isinstance(expr, AffineConstantExpr):
+                raise VerifyException(f"{self.name}: {parameter.name} is a literal")
+            if isinstance(expr, AffineConstantExpr):
                 value = expr.value
                 if not parameter.least <= value <= parameter.most:
                     raise VerifyException(
@@ -145,6 +151,16 @@ class QueueOp(IRDLOperation):
             printer.print_string(f"{', ' if k else ''}{name} = ")
             print_affine(printer, expr, self.values)
         printer.print_string("}")
+
+
+def _types_text(types: Sequence[str]) -> str:
+    return f"{types[0]} <- {', '.join(types[1:])}" if len(types) > 1 else types[0]
+
+
+def _taken_text(row: Instruction) -> str:
+    if all(len(set(types)) == 1 for types in row.types):
+        return f"all operands have one type, of {', '.join(types[0] for types in row.types)}"
+    return f"it takes {'; '.join(map(_types_text, row.types))}"
 
 
 def instruction_of(kind: type[QueueOp]) -> Instruction:

@@ -15,6 +15,7 @@ from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.vector import FORMULAS, vector_kernel, vector_schedule
+from msc.sim.machine import L2_STARTS, L2State
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
 from msc.support.files import read_source
 from msc.targets.davinci import DEFAULT_TARGET, davinci_target
@@ -24,7 +25,10 @@ _MATMUL_OPS = ("matmul", "matmul_relu", "matmul_gelu")
 OPS = (*_MATMUL_OPS, "copy", *sorted(FORMULAS))
 """What a case may ask for."""
 
-_COMMON = {"name": str, "target": str, "op": str, "schedule": dict, "published": dict, "dtype": str, "source": str}
+_COMMON = {
+    "name": str, "target": str, "op": str, "schedule": dict, "published": dict, "dtype": str, "source": str,
+    "l2": str, "l2_mb": int, "fitted": list,
+}  # fmt: skip
 _MATMUL_KEYS = {
     "m": int, "n": int, "k": int, "out_dtype": str, "transpose_a": bool, "transpose_b": bool, "layout": str, "via": str,
 }  # fmt: skip
@@ -52,6 +56,9 @@ class Case:
     keys: Mapping[str, object]
     schedule: Mapping[str, object]
     published: Mapping[str, float]
+    l2: L2State | None = None
+    fitted: frozenset[str] = frozenset()
+    """The published figures that figures of the machine were fitted on."""
 
     @property
     def computes(self) -> bool:
@@ -100,7 +107,24 @@ def _case(entry: dict[str, object], position: int, target: str | None) -> Case:
     _check(name, published, dict.fromkeys(published, float))
     named = str(entry.get("target", target or DEFAULT_TARGET))
     davinci_target(named)
-    return Case(name, named, op, entry, schedule, {key: float(cast("float", v)) for key, v in published.items()})
+    numbers = {key: float(cast("float", v)) for key, v in published.items()}
+    return Case(name, named, op, entry, schedule, numbers, _l2(name, entry), _fitted(name, entry, numbers))
+
+
+def _l2(name: str, entry: Mapping[str, object]) -> L2State | None:
+    start = entry.get("l2", "warm")
+    if start not in L2_STARTS:
+        raise _wrong(name, f"l2 is {start!r}", f"there are {', '.join(L2_STARTS)}")
+    size = cast("int | None", entry.get("l2_mb"))
+    return L2State.of(str(start), size) if entry.keys() & {"l2", "l2_mb"} else None
+
+
+def _fitted(name: str, entry: Mapping[str, object], published: Mapping[str, float]) -> frozenset[str]:
+    fitted = [str(key) for key in cast("list[object]", entry.get("fitted", []))]
+    for key in fitted:
+        if key not in published:
+            raise _wrong(name, f"{key} is fitted on, and not published")
+    return frozenset(fitted)
 
 
 def _check(name: str, given: Mapping[str, object], known: Mapping[str, type | tuple[type, int]]) -> None:
@@ -119,7 +143,7 @@ def _fits(value: object, kind: type | tuple[type, int]) -> bool:
         return len(items) == count and all(_fits(item, element) for item in items)
     if kind is list:
         items = cast("list[object]", value) if isinstance(value, list) else []
-        return bool(items) and all(_fits(item, int) for item in items)
+        return bool(items) and all(isinstance(item, str) or _fits(item, int) for item in items)
     if kind in (int, float):
         number = isinstance(value, int | kind) and not isinstance(value, bool)
         return number and (kind is float or cast("int", value) >= 1) and cast("float", value) >= 0
@@ -194,6 +218,8 @@ def _integers(case: Case, keys: Mapping[str, object], key: str) -> list[int]:
     value = keys.get(key)
     if not isinstance(value, list):
         raise _wrong(case.name, f"{key} is missing")
+    if not all(isinstance(item, int) for item in cast("list[object]", value)):
+        raise _wrong(case.name, f"{key} is {value!r}")
     return cast("list[int]", value)
 
 

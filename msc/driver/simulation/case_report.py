@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
+from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
 from msc.driver.simulation.case_files import Case, case_kernel
 from msc.driver.simulation.kernels import arguments_of
 from msc.ir.verification import verify_module
@@ -46,19 +46,20 @@ class CaseOutcome:
             "predicted": self.predicted,
             "published": dict(self.case.published),
             "error": errors,
+            "fitted": sorted(self.case.fitted),
             **({"refused": [f"{d.code}: {d.message}" for d in self.refused.diagnostics]} if self.refused else {}),
         }
 
 
-def run_case(case: Case, functional: bool = False) -> CaseOutcome:
-    """Simulate a case: its time, and with `functional` what it computes, if it computes.
+def run_case(case: Case, options: SimulationOptions = DEFAULTS) -> CaseOutcome:
+    """Simulate a case: its time, and with `functional` what it computes, if it computes. Its own L2 goes before.
 
     A mistake in it does not stop the other cases: the outcome holds it, with the case's name.
     """
     try:
         kernel = case_kernel(case)
         verify_module(ModuleOp([kernel]))
-        options = SimulationOptions(functional=functional and case.computes)
+        options = replace(options, functional=options.functional and case.computes, l2=case.l2 or options.l2)
         data = arguments_of(kernel) if options.functional else []
         return CaseOutcome(case, simulate_kernel(kernel, options, data).to_json())
     except MscError as error:
@@ -79,6 +80,23 @@ def same_order(outcomes: Sequence[CaseOutcome]) -> bool:
     return [o.case.name for o in by_published] == [o.case.name for o in by_predicted]
 
 
+def errors_text(outcomes: Sequence[CaseOutcome]) -> str:
+    """How far off task times are: of rows that figures of the machine were fitted on, and of all others."""
+    lines: list[str] = []
+    timed = timed_cases(outcomes)
+    for what, rows in (
+        ("rows with a figure that was fitted", [o for o in timed if o.case.fitted]),
+        ("rows that nothing was fitted on", [o for o in timed if not o.case.fitted]),
+    ):
+        if rows:
+            errors = [abs(o.error("task_us") or 0.0) for o in rows]
+            lines.append(
+                f"{len(rows)} {what}: mean error of the task time {100 * sum(errors) / len(errors):.1f} %, "
+                f"largest {100 * max(errors):.1f} %"
+            )
+    return "\n".join(lines)
+
+
 def case_table(outcomes: Sequence[CaseOutcome]) -> str:
     """The table that a person reads: task time, then each pipe that has a published time."""
     rows = list[Sequence[str]]()
@@ -89,7 +107,8 @@ def case_table(outcomes: Sequence[CaseOutcome]) -> str:
         predicted = [_figure(o.number(key)) for key in _KEYS]
         rows.append((o.case.name, "predicted", *predicted, str(o.predicted["binding_pipe"])))
         if o.case.published:
-            rows.append(("", "published", *[_figure(o.case.published.get(key)) for key in _KEYS], ""))
+            fitted = "fitted" if o.case.fitted else ""
+            rows.append((fitted, "published", *[_figure(o.case.published.get(key)) for key in _KEYS], ""))
             errors = [o.error(key) for key in _KEYS]
             rows.append(("", "error", *["" if e is None else f"{100 * e:+.1f}%" for e in errors], ""))
     return table_text(("case", "", "task us", *_PIPES, "binding"), rows)

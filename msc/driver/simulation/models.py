@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from msc.analysis.repetition import times_run
-from msc.codegen.davinci.simulate import check_kernel, simulate_kernel
+from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.davinci.kernels import scalar_cycles
@@ -44,7 +44,9 @@ class SimulatedRun:
         }  # fmt: skip
 
 
-def simulate_model(model: str, options: CompileOptions, *, check: bool) -> list[SimulatedRun]:
+def simulate_model(
+    model: str, options: CompileOptions, simulated: SimulationOptions = DEFAULTS, *, check: bool
+) -> list[SimulatedRun]:
     """Time each kernel of a model, in the order of the first run; with `check`, prove it free of races first.
 
     Raises MscError.
@@ -57,7 +59,7 @@ def simulate_model(model: str, options: CompileOptions, *, check: bool) -> list[
         kernel = kernels.get(_core(module, function))
         if kernel is not None:
             step(f"sim: {number} of {len(runs)}, {function}")
-            found.append(_simulated(function, kernel, count, check))
+            found.append(_simulated(function, kernel, count, simulated, check))
     return found
 
 
@@ -80,15 +82,17 @@ def _core(module: ModuleOp, function: str) -> str:
     return ""
 
 
-def _simulated(name: str, kernel: DavinciKernelOp, runs: int | None, check: bool) -> SimulatedRun:
+def _simulated(
+    name: str, kernel: DavinciKernelOp, runs: int | None, options: SimulationOptions, check: bool
+) -> SimulatedRun:
     cycles = scalar_cycles(kernel)
     if cycles is not None:
         return SimulatedRun(
             name, runs, kernel.machine.microseconds(cycles), cycles, "scalar", None, kernel.blocks.value.data
         )
     if check:
-        check_kernel(kernel)
-    result = simulate_kernel(kernel)
+        check_kernel(kernel, limit=options.limit)
+    result = simulate_kernel(kernel, options)
     return SimulatedRun(name, runs, result.task_us, result.cycles, kernel.kind.data, result)
 
 

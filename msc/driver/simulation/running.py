@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from msc.codegen.davinci.emit_cce import emit_cce
-from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
+from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, check_kernel, simulate_kernel
 from msc.driver.simulation.case_files import read_cases
-from msc.driver.simulation.case_report import CaseOutcome, case_table, run_case, same_order, timed_cases
+from msc.driver.simulation.case_report import CaseOutcome, case_table, errors_text, run_case, same_order, timed_cases
 from msc.driver.simulation.kernels import arguments_of, kernel_text, read_kernels
 from msc.driver.simulation.result_files import Outputs, figures_text, write_results
-from msc.sim.result import PIPES, SimulationResult
+from msc.sim.result import PIPES_OF, PREFIXES, SimulationResult
 from msc.support.diagnostics import raise_any
 from msc.support.escaping import shown
 from msc.support.files import read_source
@@ -21,7 +22,12 @@ _TRACE_EVENTS = 2_000_000
 
 
 def simulate_file(
-    path: str, target: str | None, timing_only: bool, check: bool, outputs: Outputs, emit: str | None = None
+    path: str,
+    target: str | None,
+    chosen: SimulationOptions,
+    check: bool,
+    outputs: Outputs,
+    emit: str | None = None,
 ) -> str:
     """Simulate the kernels of a file; the text to print. Files are written. Raises MscError."""
     kernels = read_kernels(path, target)
@@ -31,9 +37,9 @@ def simulate_file(
     results: dict[str, SimulationResult] = {}
     for kernel in kernels:
         if check:
-            check_kernel(kernel, sources)
-        options = SimulationOptions(functional=not timing_only, trace_events=_TRACE_EVENTS * outputs.traced)
-        data = [] if timing_only else arguments_of(kernel)
+            check_kernel(kernel, sources, chosen.limit)
+        options = replace(chosen, trace_events=_TRACE_EVENTS * outputs.traced)
+        data = arguments_of(kernel) if options.functional else []
         results[kernel.sym_name.data] = simulate_kernel(kernel, options, data, (), sources)
     inputs = (Path(path),)
     write_results(results, outputs, inputs)
@@ -51,11 +57,12 @@ def report(name: str, result: SimulationResult) -> str:
         f"{shown(name)} on {target.name}: {result.cycles:.0f} cycles, {result.task_us:.2f} us "
         f"on {len(result.cores)} cores, {result.binding_pipe} binds"
     ]
-    for pipe in PIPES:
-        busy = result.busy(pipe)
-        if busy:
-            share = busy / max(1.0, result.aicore_us * target.clock.mhz)
-            lines.append(f"  {pipe:8} {busy:12.1f} cycles {100 * share:6.1f} %")
+    for kind in result.kinds:
+        whole = max(1.0, result.core_us(kind) * target.clock.mhz)
+        for pipe in PIPES_OF[kind]:
+            busy = result.busy(pipe, kind)
+            if busy:
+                lines.append(f"  {PREFIXES[kind] + pipe:12} {busy:12.1f} cycles {100 * busy / whole:6.1f} %")
     if result.macs:
         roof = result.roofline()
         lines.append(f"  cube utilisation {100 * result.cube_utilisation:.1f} %")
@@ -64,7 +71,7 @@ def report(name: str, result: SimulationResult) -> str:
             f"{roof['achieved_macs_per_cycle']:.0f} of {roof['attainable_macs_per_cycle']:.0f} MAC a cycle"
         )
     for path, count in sorted(result.path_bytes().items()):
-        lines.append(f"  {path:10} {count / 1024:12.1f} KiB")
+        lines.append(f"  {path:12} {count / 1024:12.1f} KiB")
     hits = result.l2_hits + result.l2_misses
     if hits:
         lines.append(f"  L2 hits {100 * result.l2_hits / hits:.1f} %, HBM {result.hbm_bytes / 1024:.1f} KiB")
@@ -77,11 +84,11 @@ def simulate_cases(
     json_out: str | None,
     tell: Callable[[str], object],
     *,
-    functional: bool = False,
+    options: SimulationOptions = DEFAULTS,
     force: bool = False,
 ) -> None:
     """Simulate a file of cases; `tell` gets the text to print. Raises MscError, at the end for single cases."""
-    outcomes = [run_case(case, functional) for case in read_cases(path, target)]
+    outcomes = [run_case(case, options) for case in read_cases(path, target)]
     table = {"cases": [outcome.to_json() for outcome in outcomes], "same_order": same_order(outcomes)}
     written = figures_text(table, json_out, OutputGuard((path,), force)) if json_out is not None else ""
     tell(written if json_out == "-" else _table_text(outcomes))
@@ -99,4 +106,5 @@ def _table_text(outcomes: Sequence[CaseOutcome]) -> str:
         text += (
             f"\n\nworst task time: {error:+.1f} % ({shown(worst.case.name)}); order of the cases: {order} as published"
         )
+        text += f"\n{errors_text(outcomes)}"
     return text + "\n"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from msc.driver.verbs.cell_options import with_cells
 from msc.driver.verbs.verb import Verb
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.outputs import OutputGuard
+
+if TYPE_CHECKING:
+    from msc.codegen.davinci.simulate import SimulationOptions
 
 
 @click.command(name="sim", cls=Verb)
@@ -44,6 +49,15 @@ from msc.support.outputs import OutputGuard
 @click.option("--force", is_flag=True, help="Let results replace files that msc did not write.")
 @click.option("--window", metavar="START:END", help="Cycles that --svg draws.")
 @click.option("--check/--no-check", default=True, help="Prove the kernel free of races and deadlock first.")
+@click.option(
+    "--l2",
+    type=click.Choice(["cold", "warm"]),
+    default="warm",
+    show_default=True,
+    help="Whether L2 starts empty, or as the same kernel left it. Cases may name their own.",
+)
+@click.option("--l2-mb", type=click.IntRange(1), metavar="MB", help="How much L2 keeps, if less than it has.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop a kernel after so many instructions.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension that a model leaves open.")
 @click.option("--emit", type=click.Choice(["davinci", "c"]), help="Print the kernel, or its C, and simulate nothing.")
 @with_cells
@@ -59,6 +73,9 @@ def command(
     force: bool,
     window: str | None,
     check: bool,
+    l2: str,
+    l2_mb: int | None,
+    limit: int | None,
     dims: tuple[str, ...],
     emit: str | None,
 ) -> None:
@@ -68,22 +85,27 @@ def command(
 
     Example: msc sim samples/davinci/add.dv.mir --target ascend910b1
     """
+    from msc.codegen.davinci.simulate import SimulationOptions
     from msc.driver.simulation.result_files import Outputs
     from msc.driver.simulation.running import simulate_cases, simulate_file
+    from msc.sim.machine import INSTRUCTION_LIMIT, L2State
 
     if (file is None) == (cases is None):
         raise click.UsageError("give a kernel file, or --cases FILE.toml")
+    options = SimulationOptions(l2=L2State.of(l2, l2_mb), limit=limit or INSTRUCTION_LIMIT)
     if cases is not None:
+        options = replace(options, functional=timing_only is False)
         tell = partial(click.echo, nl=False)
-        simulate_cases(Path(cases), target, json_out, tell, functional=timing_only is False, force=force)
+        simulate_cases(Path(cases), target, json_out, tell, options=options, force=force)
         return
     assert file is not None
     if not file.endswith(".dv.mir"):
         _check_model_options({"--trace": trace, "--csv": csv, "--svg": svg, "--emit": emit, "--window": window})
-        click.echo(_model(file, target, dims, json_out, force=force, check=check), nl=False)
+        click.echo(_model(file, target, dims, json_out, options, force=force, check=check), nl=False)
         return
     outputs = Outputs(json_out, trace, csv, svg, _window(window), force)
-    click.echo(simulate_file(file, target, bool(timing_only), check, outputs, emit), nl=False)
+    options = replace(options, functional=not timing_only)
+    click.echo(simulate_file(file, target, options, check, outputs, emit), nl=False)
 
 
 def _check_model_options(given: Mapping[str, str | None]) -> None:
@@ -96,7 +118,14 @@ def _check_model_options(given: Mapping[str, str | None]) -> None:
 
 
 def _model(
-    file: str, target: str | None, dims: tuple[str, ...], json_out: str | None, *, force: bool, check: bool
+    file: str,
+    target: str | None,
+    dims: tuple[str, ...],
+    json_out: str | None,
+    options: SimulationOptions,
+    *,
+    force: bool,
+    check: bool,
 ) -> str:
     from msc.driver.options import CompileOptions
     from msc.driver.simulation.models import model_figures, model_table, simulate_model
@@ -105,7 +134,7 @@ def _model(
     from msc.targets.davinci import DEFAULT_TARGET, davinci_target
 
     machine = davinci_target(target or DEFAULT_TARGET).name
-    kernels = simulate_model(file, CompileOptions(target=machine, dims=parse_dims(dims)), check=check)
+    kernels = simulate_model(file, CompileOptions(target=machine, dims=parse_dims(dims)), options, check=check)
     table = model_table(machine, kernels)
     if json_out is None:
         return table

@@ -90,7 +90,7 @@ class KernelBuilder:
 
     def alloc_at(self, space: Space, dtype: str, elements: int, address: int, name: str = "") -> Buffer:
         """A buffer in the place of others that are there already."""
-        op = self._entry(davinci.AllocOp(address, davinci.BufferType.of(space, dtype, elements)))
+        op = self._entry(davinci.AllocOp(address, davinci.BufferType.of(space, dtype, elements), overlapping=True))
         op.buffer.name_hint = name or None
         return Buffer(op.buffer, dtype, elements)
 

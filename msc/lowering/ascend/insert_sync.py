@@ -139,14 +139,13 @@ class _Kernel:
         if isinstance(buffer, BlockArgument) or not isinstance(buffer.owner, davinci.AllocOp):
             return [buffer]
         own = buffer.owner
-        start, end = own.address.value.data, own.address.value.data + own.type.bytes
         return [
             other.buffer
             for other in self.kernel.walk()
             if isinstance(other, davinci.AllocOp)
             and other.type.memory is own.type.memory
-            and other.address.value.data < end
-            and start < other.address.value.data + other.type.bytes
+            and other.address.value.data < own.end
+            and own.address.value.data < other.end
         ]
 
     def _flag(self, d: Dependence, items: Sequence[Operation], loop: ForOp | None, turn: _Turn | None) -> None:
@@ -167,9 +166,9 @@ class _Kernel:
         pair = (d.source, d.target)
         first = self.events.get(pair, 0)
         machine = self.kernel.machine
-        if first + count > machine.queues.event_ids:
+        if first + count > machine.queues.event_ids_free:
             message = (
-                f"{self.kernel.sym_name.data} needs more than the {machine.queues.event_ids} flags "
+                f"{self.kernel.sym_name.data} needs more than the {machine.queues.event_ids_free} flags "
                 f"that {machine.name} has from {d.source.name} to {d.target.name}"
             )
             raise MscError(Diagnostic("MSC1023", message, help=f"exchange fewer buffers around {at.name}"))

@@ -6,7 +6,7 @@
 
 enum { STACK_BYTES = 1 << 18 };
 
-void dv_simulate(struct sim *sim, int warm);
+void dv_simulate(struct sim *sim, int warm, int64_t limit);
 void dv_free(struct sim *sim);
 
 static bool new_core(struct sim *sim, int index) {
@@ -61,18 +61,20 @@ struct sim *dv_new(const double *target, const double *rates, const double *curv
     return sim;
 }
 
-/* The next argument: `data` is NULL in timing alone; `valid` says which bytes hold something, NULL for all. */
-void dv_argument(struct sim *sim, void *data, uint8_t *valid, int64_t bytes) {
-    if (sim->arguments == MAX_ARGUMENTS) return;
+/* The next argument: `data` is NULL in timing alone; `valid` says which bytes hold something, NULL for all; what the
+ * kernel does not write has no races. Returns whether there was room. */
+bool dv_argument(struct sim *sim, void *data, uint8_t *valid, int64_t bytes, int written) {
+    if (sim->arguments == DV_ARGUMENTS) return false;
     struct argument *a = &sim->argument[sim->arguments];
     a->data = data;
     a->valid = valid;
     a->bytes = bytes;
     a->first_line = sim->lines;
-    if (sim->mode & MODE_RACES) a->granule = dv_gm_granules(bytes);
+    if (sim->mode & MODE_RACES && written && !(a->access = dv_gm_accesses(bytes))) return false;
     sim->lines += bytes / (int64_t)PARAM(shared_line) + 2;
     sim->pointers[sim->arguments] = (void *)((int64_t)(sim->arguments + 1) << GM_SHIFT);
     sim->arguments++;
+    return true;
 }
 
 static bool new_l2(struct sim *sim) {
@@ -87,18 +89,20 @@ static bool new_l2(struct sim *sim) {
 }
 
 /* Returns 0, or the kind of error; -1 for no memory. */
-int dv_run(struct sim *sim, void (*kernel)(void *const *), void (*attach)(struct dv_ring *), int warm, int64_t events, int trace_core) {
+int dv_run(struct sim *sim, void (*kernel)(void *const *), void (*attach)(struct dv_ring *), int warm, int64_t limit, int64_t events, int trace_core) {
     sim->kernel = kernel;
+    sim->budget = limit;
     sim->attach = attach;
     sim->trace_core = trace_core;
     sim->event_capacity = events;
     if (events && !(sim->event = malloc((size_t)events * sizeof *sim->event))) return -1;
     if (sim->mode & MODE_TIME && !new_l2(sim)) return -1;
-    dv_simulate(sim, warm);
+    dv_simulate(sim, warm, limit);
+    if (!sim->error && sim->faults) sim->error = sim->fault[0].kind;
     return sim->error;
 }
 
-/* Of one core: end, scalar busy, then for each pipe busy, instructions; then macs and the bytes of each path. */
+/* Of one core: end, scalar busy, then for each pipe busy, instructions; then macs, the cycles that they take at least, and the bytes of each path. */
 void dv_core_result(const struct sim *sim, int index, double *out) {
     const struct core *core = &sim->core[index];
     *out++ = core->end;
@@ -106,6 +110,7 @@ void dv_core_result(const struct sim *sim, int index, double *out) {
     *out++ = (double)core->scalar_instructions;
     for (int p = 1; p < PIPES; p++) *out++ = core->pipe[p].busy, *out++ = (double)core->pipe[p].instructions;
     *out++ = core->macs;
+    *out++ = core->ideal;
     for (int k = 0; k < 16; k++) *out++ = (double)core->path_bytes[k];
 }
 
@@ -113,9 +118,13 @@ void dv_memory_result(const struct sim *sim, double *out) {
     out[0] = sim->hbm_bytes, out[1] = sim->l2_bytes, out[2] = (double)sim->hits, out[3] = (double)sim->misses;
 }
 
-const char *dv_message(const struct sim *sim, int32_t *place) {
-    place[0] = (int32_t)sim->error_line, place[1] = (int32_t)sim->error_line2, place[2] = sim->error_core, place[3] = sim->error_op;
-    return sim->message;
+/* One of the faults: its message and kind, line, other line, core, cores; NULL behind the last one. */
+const char *dv_fault_at(const struct sim *sim, int index, int32_t *place) {
+    if (index >= sim->faults) return NULL;
+    const struct fault *f = &sim->fault[index];
+    place[0] = f->kind, place[1] = (int32_t)f->line, place[2] = (int32_t)f->other_line;
+    place[3] = f->core, place[4] = f->cores;
+    return f->message;
 }
 
 int64_t dv_events(const struct sim *sim, const struct event **events) {
@@ -131,7 +140,8 @@ void dv_free(struct sim *sim) {
         dv_shadow_free(sim->core[k].shadow);
         free(sim->core[k].known);
     }
-    for (int k = 0; k < sim->arguments; k++) free(sim->argument[k].granule);
+    for (int k = 0; k < sim->arguments; k++) free(sim->argument[k].access);
+    free(sim->access);
     free(sim->core), free(sim->flow), free(sim->event);
     free(sim->l2_place), free(sim->l2_line), free(sim->dirty), free(sim->line_free), free(sim->line_core);
     free(sim);

@@ -12,22 +12,23 @@ static bool check_parameters(struct core *core, const struct dv_instr *i) {
     return true;
 }
 
-static bool check_quantised(struct core *core, const struct dv_instr *i) {
-    int to = i->type[0], from = i->type[1];
-    bool byte = to == TYPE_i8 || to == TYPE_ui8;
-    bool known = (from == TYPE_i32 && (byte || to == TYPE_f16)) || (from == TYPE_f32 && byte);
-    if (!known) dv_error(core, ERROR_PARAMETER, i, "%s: the Fixpipe scales i32 to f16, and i32 or f32 to bytes", dv_op_name[i->op]);
-    return known;
-}
-
-static bool check_types(struct core *core, const struct dv_instr *i) {
-    if (i->op == OP_copy_matrix_cc_to_gm_quant) return check_quantised(core, i);
-    if (i->op != OP_mad && i->op != OP_mad_bias) return true;
-    int a = i->type[1], b = i->type[2], c = i->type[0];
-    bool integer = (a == TYPE_i8 || a == TYPE_ui8) && (b == TYPE_i8 || b == TYPE_ui8) && c == TYPE_i32;
-    bool real = a == b && (a == TYPE_f16 || a == TYPE_bf16 || a == TYPE_f32) && c == TYPE_f32;
-    if (!integer && !real) dv_error(core, ERROR_PARAMETER, i, "mad: the cube multiplies two f16, bf16 or f32 to f32, or two i8 to i32");
-    return integer || real;
+/* Load3D: windows lie in the padded image; its rows are pixels of the result, in whole fractals, its columns channels and taps. */
+static bool check_load3d(struct core *core, const struct dv_instr *i) {
+    const int64_t *p = i->p;
+    if (i->op != OP_img2colv2_cbuf_to_ca && i->op != OP_img2colv2_cbuf_to_cb) return true;
+    int64_t c0 = 32 / dv_size(i->type[1]), over = p[1] + p[3] + p[4] - ((p[9] - 1) * p[11] + 1), down = p[0] + p[5] + p[6] - ((p[10] - 1) * p[12] + 1);
+    if (over < 0 || down < 0) {
+        dv_error(core, ERROR_PARAMETER, i, "%s: the filter is larger than the padded image", dv_op_name[i->op]);
+        return false;
+    }
+    int64_t pixels = (over / p[7] + 1) * (down / p[8] + 1), rows = (pixels + 15) / 16 * 16, columns = (p[2] + c0 - 1) / c0 * c0 * p[9] * p[10];
+    if (p[16] + p[14] > rows)
+        dv_error(core, ERROR_PARAMETER, i, "%s: m_start + m_extension is %lld; the result has %lld pixels", dv_op_name[i->op],
+                 (long long)(p[16] + p[14]), (long long)pixels);
+    else if (p[15] + p[13] > columns)
+        dv_error(core, ERROR_PARAMETER, i, "%s: k_start + k_extension is %lld; channels and taps are %lld", dv_op_name[i->op],
+                 (long long)(p[15] + p[13]), (long long)columns);
+    return !core->sim->error;
 }
 
 static int64_t extent(const struct region *r) {
@@ -86,7 +87,7 @@ static bool check_initialised(struct core *core, const struct dv_instr *i, const
 
 bool dv_check(struct core *core, const struct dv_instr *i) {
     struct region r[REGIONS];
-    if (!check_parameters(core, i) || !check_types(core, i)) return false;
+    if (!check_parameters(core, i) || !check_load3d(core, i)) return false;
     int n = dv_regions(core, i, r);
     for (int k = 0; k < n; k++)
         if (!check_bounds(core, i, &r[k])) return false;

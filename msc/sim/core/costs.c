@@ -10,10 +10,15 @@ static struct cost plain(double occupied, double done) {
     return c;
 }
 
-/* Steps of the cube: 16 x 16 x k, one a cycle. Inputs of four bytes are f32. */
+/* k of the cube's steps of 16 x 16 x k, one a cycle. Inputs of four bytes are f32. */
+static double cube_k(const struct sim *sim, const struct dv_instr *i) {
+    int size = dv_size(i->type[1]);
+    return size == 1 ? PARAM(cube_s8_k) : size == 2 ? PARAM(cube_f16_k) : PARAM(cube_f32_k);
+}
+
 static struct cost cube_cost(struct sim *sim, const struct dv_instr *i, bool stalled) {
     int size = dv_size(i->type[1]);
-    double k = size == 1 ? PARAM(cube_s8_k) : size == 2 ? PARAM(cube_f16_k) : PARAM(cube_f32_k);
+    double k = cube_k(sim, i);
     double k0 = size == 1 ? PARAM(cube_s8_k0) : size == 2 ? PARAM(cube_f16_k0) : PARAM(cube_f32_k0);
     double steps = ceil(i->p[0] / 16.0) * ceil(i->p[2] / 16.0) * ceil_to((double)i->p[1], k0) / k;
     double restart = stalled ? PARAM(cube_restart) : 0;
@@ -115,6 +120,7 @@ struct cost dv_cost(struct core *core, const struct dv_instr *i, bool stalled) {
     switch (dv_pipe[i->op]) {
     case PIPE_M:
         core->macs += (double)i->p[0] * i->p[1] * i->p[2];
+        core->ideal += (double)i->p[0] * i->p[1] * i->p[2] / (256 * cube_k(sim, i));
         return cube_cost(sim, i, stalled);
     case PIPE_MTE1: return load_cost(core, i);
     case PIPE_V: return vector_cost(core, i);

@@ -3,7 +3,7 @@
 #define DV_CORE_H
 #include <stdint.h>
 
-enum { DV_OPERANDS = 4, DV_PARAMETERS = 20, DV_RING = 512 };
+enum { DV_OPERANDS = 4, DV_PARAMETERS = 20, DV_RING = 512, DV_ARGUMENTS = 120 };
 
 /* One instruction: operand addresses are byte offsets in their memory, those of GM are virtual (see dv_sim.h). */
 struct dv_instr {
@@ -20,6 +20,8 @@ struct dv_ring {
     uint32_t count;
     void (*full)(struct dv_ring *);
     int64_t (*load)(struct dv_ring *, const struct dv_instr *); /* an index: see dv_load_index */
+    void (*stop)(struct dv_ring *, uint32_t line); /* too many iterations: does not return */
+    int64_t *budget; /* how many iterations and instructions all cores may still take */
     int64_t block, blocks; /* get_block_idx(), get_block_num() */
     int64_t is_cube, is_vector, sub_block; /* which parts of the program this core runs */
 };

@@ -10,12 +10,14 @@
 #include "dv_isa.h"    /* made of msc.targets.davinci_isa */
 #include "dv_params.h" /* made of msc.targets.davinci */
 
-enum { PIPES = 7, QUEUE = 64, EVENTS = 16, REGIONS = 8, CROSS = 16, CROSS_WAITING = 64, MAX_ARGUMENTS = 32 };
+enum { PIPES = 7, QUEUE = 64, EVENTS = 16, REGIONS = 8, CROSS = 16, CROSS_WAITING = 64, FAULTS = 16 };
 enum { MODE_FUNCTION = 1, MODE_TIME = 2, MODE_RACES = 4, MODE_MEMORY_ONLY = 8, MODE_GREATEST = 16 };
-enum { ERROR_NONE, ERROR_BOUNDS, ERROR_ALIGNMENT, ERROR_UNINITIALISED, ERROR_PARAMETER, ERROR_DEADLOCK, ERROR_FLAG, ERROR_RACE };
+enum { ERROR_NONE, ERROR_BOUNDS, ERROR_ALIGNMENT, ERROR_UNINITIALISED, ERROR_PARAMETER, ERROR_DEADLOCK, ERROR_FLAG, ERROR_RACE, ERROR_LIMIT, ERROR_MEMORY };
 
 #define NEVER 1e300
-#define GM_SHIFT 40 /* GM argument k starts at the virtual address (k + 1) << GM_SHIFT */
+/* GM argument k starts at the virtual address (k + 1) << GM_SHIFT: what msc.dialects.davinci lets an index be, times the
+ * bytes of an element, stays within half of that, so no index leads to another argument. */
+#define GM_SHIFT 56
 
 /* Bytes that an operand covers: outer x rows of row bytes. */
 struct region {
@@ -52,6 +54,7 @@ struct cross_flag {
     int count, sender[CROSS_WAITING];
     uint64_t clock[CROSS_WAITING][PIPES];
     double time[CROSS_WAITING];
+    uint32_t line; /* of the last setting */
 };
 
 struct shadow; /* races: who touched what last */
@@ -81,7 +84,7 @@ struct core {
     double end;
     double reads, writes; /* accesses to L1 a cycle that MTE1 asks for and that MTE2 has */
     int64_t path_bytes[16];
-    double macs;
+    double macs, ideal; /* ideal: cycles that the macs take at the peak of their types */
     struct shadow *shadow;
     uint64_t clock[PIPES][PIPES]; /* races: clock[p][q]: the last instruction of q that is known to have ended */
     uint64_t sequence[PIPES];
@@ -114,7 +117,14 @@ struct argument {
     uint8_t *data;
     uint8_t *valid;
     int64_t bytes, first_line;
-    struct gm_granule *granule;
+    struct access *access; /* races: of each granule; NULL where the kernel only reads */
+};
+
+/* What went wrong, told once for all cores that did the same. */
+struct fault {
+    int kind, core, cores;
+    uint32_t line, other_line;
+    char message[512];
 };
 
 struct sim {
@@ -127,8 +137,8 @@ struct sim {
     struct core *core;
     void (*kernel)(void *const *);
     void (*attach)(struct dv_ring *);
-    void *pointers[MAX_ARGUMENTS];
-    struct argument argument[MAX_ARGUMENTS];
+    void *pointers[DV_ARGUMENTS];
+    struct argument argument[DV_ARGUMENTS];
     int arguments;
     ucontext_t main;
     struct core *running;
@@ -149,11 +159,13 @@ struct sim {
     struct event *event;
     int64_t events, event_capacity;
     int trace_core; /* -1: all */
-    /* errors */
-    int error;
-    uint32_t error_line, error_line2;
-    int error_core, error_op;
-    char message[512];
+    /* races: what accesses to GM that do not fit their granule stand in */
+    struct access *access;
+    int64_t accesses, access_capacity;
+    /* errors: `error` ends the run, `fault` has it first, or all races */
+    int error, faults;
+    struct fault fault[FAULTS];
+    int64_t budget; /* instructions and iterations that all cores may still take */
 };
 
 #define PARAM(name) (sim->target[T_##name])
@@ -198,19 +210,21 @@ struct flow dv_flow_end(struct sim *sim);
 void dv_touch(struct core *core, const struct dv_instr *i);
 bool dv_is_gm(int op);
 
-/* Races. Each returns false with an error in the simulator. */
+/* Races. Accesses return false where the run has ended, settings with an error in the simulator. */
 bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe);
 bool dv_race_set(struct core *core, int from, int to, struct flag *flag, const struct dv_instr *i);
 void dv_race_unit(struct core *core, int to, int from);
 void dv_race_dispatch(struct core *core, const uint64_t *scalar, int pipe);
 void dv_race_send(const struct core *core, int pipe, uint64_t *clock);
 void dv_race_receive(struct core *core, int sender, const uint64_t *clock);
-struct gm_granule *dv_gm_granules(int64_t bytes);
+struct access *dv_gm_accesses(int64_t bytes);
 void dv_race_wait(struct core *core, int to, struct flag *flag);
 void dv_race_barrier(struct core *core, int pipe);
 struct shadow *dv_shadow_new(const struct sim *sim);
 void dv_shadow_free(struct shadow *shadow);
 
+/* The entry of a fault at two lines; NULL where it is there already, or where there is no room, which ends the run. */
+struct fault *dv_fault(struct core *core, int kind, const struct dv_instr *i, uint32_t other_line);
 void dv_error(struct core *core, int kind, const struct dv_instr *i, const char *format, ...);
 void dv_record(struct core *core, int pipe, const struct dv_instr *i, double start, double end, int64_t bytes);
 int dv_size(int type);

@@ -4,6 +4,7 @@
  * that are known. A move through GM takes as long as other cores' moves let it: starts and ends of moves are the events
  * of the simulation, the earliest of all cores first, and a queue whose move is under way waits for its end. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,20 @@
 
 enum { STACK_BYTES = 1 << 18 };
 
+/* A kernel that takes too many turns ends here: its coroutine is never gone on with. */
+static void ring_stop(struct dv_ring *ring, uint32_t line) {
+    struct core *core = (struct core *)ring;
+    struct dv_instr at = {.line = line};
+    dv_error(core, ERROR_LIMIT, &at, "the kernel takes more instructions and iterations than the limit allows");
+    core->ended = true;
+    core->ring.count = core->taken;
+    swapcontext(&core->context, &core->sim->main);
+}
+
 static void ring_full(struct dv_ring *ring) {
     struct core *core = (struct core *)ring;
+    *ring->budget -= DV_RING;
+    if (*ring->budget < 0) ring_stop(ring, ring->slot[DV_RING - 1].line);
     core->sim->running = NULL;
     swapcontext(&core->context, &core->sim->main);
     core->sim->attach(&core->ring);
@@ -39,6 +52,8 @@ static void start_core(struct sim *sim, int index) {
     struct core *core = &sim->core[index];
     core->ring.full = ring_full;
     core->ring.load = dv_load_index;
+    core->ring.stop = ring_stop;
+    core->ring.budget = &sim->budget;
     core->taken = core->ring.count = 0;
     core->ended = core->finished = false;
     getcontext(&core->context);
@@ -67,9 +82,9 @@ static void pop(struct pipe *pipe, double time) {
 static struct flag *flag_of(struct core *core, const struct dv_instr *i) {
     struct sim *sim = core->sim;
     int64_t from = i->p[0], to = i->p[1], id = i->p[2];
-    if (id < 0 || id >= (int64_t)PARAM(queues_event_ids) || from == to || from >= PIPES || to >= PIPES) {
-        dv_error(core, ERROR_PARAMETER, i, "%s: event id %lld from pipe %lld to %lld: ids are 0 to %d, of two pipes",
-                 dv_op_name[i->op], (long long)id, (long long)from, (long long)to, (int)PARAM(queues_event_ids) - 1);
+    if (id < 0 || id >= (int64_t)PARAM(queues_event_ids_free) || from == to || from >= PIPES || to >= PIPES) {
+        dv_error(core, ERROR_PARAMETER, i, "%s: event id %lld from pipe %lld to %lld: free ids are 0 to %d, of two pipes",
+                 dv_op_name[i->op], (long long)id, (long long)from, (long long)to, (int)PARAM(queues_event_ids_free) - 1);
         return NULL;
     }
     return &core->flag[from][to][id];
@@ -90,51 +105,66 @@ static bool set_flag(struct core *core, const struct dv_instr *i, double time) {
     return !(sim->mode & MODE_RACES) || dv_race_set(core, (int)i->p[0], (int)i->p[1], flag, i);
 }
 
-static void send(const struct core *from, int pipe, struct core *core, int flag, double time) {
-    struct cross_flag *cross = &core->cross[flag];
-    if (cross->count == CROSS_WAITING) return;
-    if (from->sim->mode & MODE_RACES) dv_race_send(from, pipe, cross->clock[cross->count]);
+static void send(const struct core *from, const struct dv_instr *i, struct core *core, double time) {
+    struct cross_flag *cross = &core->cross[i->p[2] % CROSS];
+    if (cross->count == CROSS_WAITING) {
+        dv_error(core, ERROR_FLAG, i, "flag %lld between cores is set again and again, and nothing waits for it", (long long)i->p[2]);
+        return;
+    }
+    if (from->sim->mode & MODE_RACES) dv_race_send(from, (int)i->p[0], cross->clock[cross->count]);
     cross->sender[cross->count] = from->index;
+    cross->line = i->line;
     cross->time[cross->count++] = time;
     core->poked = core->sim->poked = true;
 }
 
 /* Mode 0: all cores of a kind; 1: the vector cores of a block; 2: cube and vector cores of a block. */
-static void cross_set(struct core *core, const struct dv_instr *i, double time) {
-    struct sim *sim = core->sim;
-    int mode = (int)i->p[1], flag = (int)i->p[2] % CROSS;
-    time += PARAM(queues_cross_core_flag);
-    for (int k = 0; k < sim->cores; k++) {
-        struct core *other = &sim->core[k];
-        bool same_block = other->ring.block == core->ring.block, same_kind = other->ring.is_cube == core->ring.is_cube;
-        if (mode == 2 ? same_block && !same_kind : same_kind && (mode == 0 || same_block)) send(core, (int)i->p[0], other, flag, time);
-    }
+static bool in_group(const struct core *core, const struct core *other, int64_t mode) {
+    bool same_block = other->ring.block == core->ring.block, same_kind = other->ring.is_cube == core->ring.is_cube;
+    return mode == 2 ? same_block && !same_kind : same_kind && (mode == 0 || same_block);
 }
 
-/* How many settings a wait takes: all that a group sends. */
-static int cross_needed(const struct core *core, int mode) {
+static void cross_set(struct core *core, const struct dv_instr *i, double time) {
+    struct sim *sim = core->sim;
+    time += PARAM(queues_cross_core_flag);
+    for (int k = 0; k < sim->cores; k++)
+        if (in_group(core, &sim->core[k], i->p[1])) send(core, i, &sim->core[k], time);
+}
+
+/* The place of the first setting of a flag by a core that waits to be taken, or -1. */
+static int setting_of(const struct cross_flag *cross, int sender) {
+    for (int k = 0; k < cross->count; k++)
+        if (cross->sender[k] == sender) return k;
+    return -1;
+}
+
+/* Of how many cores a flag is set, and of how many a wait takes it: one setting of each core of the group. */
+static int cross_ready(const struct core *core, const struct dv_instr *i, int *needed) {
     const struct sim *sim = core->sim;
-    int needed = 0;
+    int ready = 0;
+    *needed = 0;
     for (int k = 0; k < sim->cores; k++) {
-        const struct core *other = &sim->core[k];
-        bool same_block = other->ring.block == core->ring.block, same_kind = other->ring.is_cube == core->ring.is_cube;
-        needed += mode == 2 ? same_block && !same_kind : same_kind && (mode == 0 || same_block);
+        if (!in_group(core, &sim->core[k], i->p[1])) continue;
+        ++*needed;
+        ready += setting_of(&core->cross[i->p[2] % CROSS], k) >= 0;
     }
-    return needed;
+    return ready;
 }
 
 static bool cross_wait(struct core *core, const struct dv_instr *i, double *time) {
     struct cross_flag *cross = &core->cross[i->p[2] % CROSS];
-    int needed = cross_needed(core, (int)i->p[1]);
-    if (cross->count < needed) return false;
-    for (int k = 0; k < needed; k++) {
+    int needed;
+    if (cross_ready(core, i, &needed) < needed) return false;
+    for (int sender = 0; sender < core->sim->cores; sender++) {
+        if (!in_group(core, &core->sim->core[sender], i->p[1])) continue;
+        int k = setting_of(cross, sender);
+        size_t behind = (size_t)(--cross->count - k);
         *time = fmax(*time, cross->time[k]);
-        if (core->sim->mode & MODE_RACES) dv_race_receive(core, cross->sender[k], cross->clock[k]);
+        if (core->sim->mode & MODE_RACES) dv_race_receive(core, sender, cross->clock[k]);
+        memmove(cross->time + k, cross->time + k + 1, sizeof cross->time[0] * behind);
+        memmove(cross->sender + k, cross->sender + k + 1, sizeof cross->sender[0] * behind);
+        memmove(cross->clock + k, cross->clock + k + 1, sizeof cross->clock[0] * behind);
     }
-    cross->count -= needed;
-    memmove(cross->time, cross->time + needed, sizeof cross->time[0] * (size_t)cross->count);
-    memmove(cross->sender, cross->sender + needed, sizeof cross->sender[0] * (size_t)cross->count);
-    memmove(cross->clock, cross->clock + needed, sizeof cross->clock[0] * (size_t)cross->count);
     return true;
 }
 
@@ -415,63 +445,91 @@ static struct core *end_move(struct sim *sim) {
     return flow.core;
 }
 
+static const struct dv_instr *head_of(const struct core *core, int p) {
+    const struct pipe *pipe = &core->pipe[p];
+    return pipe->head == pipe->tail ? NULL : &pipe->queue[pipe->head % QUEUE].instr;
+}
+
+/* What a queue, or the scalar unit, waits for. */
+static void tell_blocked(struct core *core, int p, const struct dv_instr *i) {
+    struct fault *fault = dv_fault(core, ERROR_DEADLOCK, i, (uint32_t)p);
+    if (!fault) return;
+    char *to = fault->message;
+    const char *who = p == PIPE_S ? "the scalar unit" : dv_pipe_name[p];
+    size_t room = sizeof fault->message;
+    if (p == PIPE_S && queue_of(i) != PIPE_S && queue_of(i) != PIPE_ALL)
+        snprintf(to, room, "%s waits for room in the queue of %s", who, dv_pipe_name[queue_of(i)]);
+    else if (i->op == OP_wait_flag)
+        snprintf(to, room, "%s waits for a flag of %s, id %lld, that is never set", who, dv_pipe_name[i->p[0]], (long long)i->p[2]);
+    else if (i->op == OP_wait_flag_dev) {
+        int needed, ready = cross_ready(core, i, &needed);
+        snprintf(to, room, "%s waits for flag %lld of other cores, mode %lld: %d of %d have set it", who, (long long)i->p[2],
+                 (long long)i->p[1], ready, needed);
+    } else if (i->op == OP_pipe_barrier)
+        snprintf(to, room, "%s waits in a barrier until all queues are empty", who);
+    else if (unit_blocked(core, i))
+        snprintf(to, room, "%s waits in %s for the unit flag of %s", who, dv_op_name[i->op], p == PIPE_M ? "FIX" : "M");
+    else
+        snprintf(to, room, "%s waits in %s", who, dv_op_name[i->op]);
+}
+
+/* All that is blocked, queues first: one of them waits for what another one would do behind its own wait. */
 static void deadlock(struct sim *sim) {
-    for (int k = 0; k < sim->cores && !sim->error; k++) {
-        struct core *core = &sim->core[k];
-        for (int p = 1; p < PIPES && !sim->error; p++) {
-            struct pipe *pipe = &core->pipe[p];
-            if (pipe->head == pipe->tail) continue;
-            const struct dv_instr *i = &pipe->queue[pipe->head % QUEUE].instr;
-            if (i->op == OP_wait_flag)
-                dv_error(core, ERROR_DEADLOCK, i, "deadlock: %s waits for a flag of %s, id %d, that is never set",
-                         dv_pipe_name[p], dv_pipe_name[i->p[0]], (int)i->p[2]);
-            else
-                dv_error(core, ERROR_DEADLOCK, i, "deadlock: %s waits in %s", dv_pipe_name[p], dv_op_name[i->op]);
+    for (int p = 1; p <= PIPES; p++)
+        for (int k = 0; k < sim->cores; k++) {
+            struct core *core = &sim->core[k];
+            const struct dv_instr *i = p < PIPES ? head_of(core, p) : core->taken < core->ring.count ? &core->ring.slot[core->taken] : NULL;
+            if (i) tell_blocked(core, p % PIPES, i);
         }
-        if (!sim->error && core->taken < core->ring.count)
-            dv_error(core, ERROR_DEADLOCK, &core->ring.slot[core->taken], "deadlock: the scalar unit waits in %s",
-                     dv_op_name[core->ring.slot[core->taken].op]);
-    }
+    sim->error = ERROR_DEADLOCK;
+}
+
+static void tell_set(struct core *core, uint32_t line, const char *from, const char *to, int id) {
+    struct dv_instr i = {.op = OP_set_flag, .line = line};
+    struct fault *fault = dv_fault(core, ERROR_FLAG, &i, 0);
+    if (fault) snprintf(fault->message, sizeof fault->message, "flag %s -> %s, id %d is set, and nothing waits for it", from, to, id);
 }
 
 static void check_flags(struct sim *sim) {
-    for (int k = 0; k < sim->cores; k++)
+    for (int k = 0; k < sim->cores; k++) {
+        struct core *core = &sim->core[k];
         for (int f = 0; f < PIPES; f++)
             for (int t = 0; t < PIPES; t++)
-                for (int e = 0; e < EVENTS; e++) {
-                    struct core *core = &sim->core[k];
-                    if (!core->flag[f][t][e].set) continue;
-                    struct dv_instr i = {0};
-                    i.op = OP_set_flag, i.line = core->flag[f][t][e].line;
-                    dv_error(core, ERROR_FLAG, &i, "flag %s -> %s, id %d is set, and nothing waits for it",
-                             dv_pipe_name[f], dv_pipe_name[t], e);
-                }
-}
-
-/* What L2 holds when a run starts that others of its kind went before: the lines of one run, core by core in turn. */
-static void warm_l2(struct sim *sim) {
-    for (int k = 0; k < sim->cores; k++) start_core(sim, k);
-    for (bool more = true; more;) {
-        more = false;
-        for (int k = 0; k < sim->cores; k++) {
-            struct core *core = &sim->core[k];
-            if (!refill(core)) continue;
-            for (; core->taken < core->ring.count; core->taken++) {
-                const struct dv_instr *i = &core->ring.slot[core->taken];
-                if (i->op < OP_set_flag && dv_is_gm_table[i->op] && dv_check(core, i)) dv_touch(core, i);
-            }
-            more = true;
-        }
-        if (sim->error) return;
+                for (int e = 0; e < EVENTS; e++)
+                    if (core->flag[f][t][e].set) tell_set(core, core->flag[f][t][e].line, dv_pipe_name[f], dv_pipe_name[t], e);
+        for (int e = 0; e < CROSS; e++)
+            if (core->cross[e].count) tell_set(core, core->cross[e].line, "another core", "this one", e);
     }
 }
 
-void dv_simulate(struct sim *sim, int warm) {
+/* The lines of a core's next move through GM come to L2; false when it has none any more. */
+static bool touch_next(struct core *core) {
+    while (!core->sim->error && refill(core))
+        while (core->taken < core->ring.count) {
+            const struct dv_instr *i = &core->ring.slot[core->taken++];
+            if (i->op >= OP_set_flag || !dv_is_gm_table[i->op] || !dv_check(core, i)) continue;
+            dv_touch(core, i);
+            return true;
+        }
+    return false;
+}
+
+/* What L2 holds when a run starts that others of its kind went before: the lines of one run, a move of each core in turn. */
+static void warm_l2(struct sim *sim) {
+    for (int k = 0; k < sim->cores; k++) start_core(sim, k);
+    for (bool more = true; more && !sim->error;) {
+        more = false;
+        for (int k = 0; k < sim->cores; k++) more |= touch_next(&sim->core[k]);
+    }
+}
+
+void dv_simulate(struct sim *sim, int warm, int64_t limit) {
     int mode = sim->mode;
     if (warm && mode & MODE_TIME) {
         sim->mode = MODE_MEMORY_ONLY;
         warm_l2(sim);
         sim->mode = mode;
+        sim->budget = limit;
         if (sim->error) return;
     }
     for (int k = 0; k < sim->cores; k++) {
@@ -506,9 +564,9 @@ void dv_simulate(struct sim *sim, int warm) {
         sim->poked = false;
         for (int k = 0; k < sim->cores; k++) sim->poked |= sim->core[k].poked;
         if (!moved) {
-            deadlock(sim);
+            if (!sim->error) deadlock(sim);
             return;
         }
     }
-    if (!sim->error) check_flags(sim);
+    if (!sim->error && !sim->faults) check_flags(sim);
 }

@@ -2,6 +2,7 @@
  *
  * Each queue numbers its instructions; clock[p][q] is the last instruction of q that is known to have ended when the
  * next one of p starts. Memory is watched in granules of 32 bytes. The order found holds for every timing. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +15,12 @@ struct granule {
     uint32_t read[PIPES], reader_line[PIPES];
 };
 
-struct gm_granule {
-    uint32_t written, read;
-    int16_t writing_core, reading_core;
-    uint8_t writer, reader;
+/* One access to bytes of a granule of global memory, `mask` says which; a granule has a list of those that still count. */
+struct access {
+    uint32_t number, line, mask, next; /* next: 1 + the place of the next one in the pool */
+    int16_t core;
+    uint8_t pipe;
+    bool written;
 };
 
 struct shadow {
@@ -42,11 +45,12 @@ static void join(uint64_t *into, const uint64_t *from) {
         if (from[q] > into[q]) into[q] = from[q];
 }
 
-static bool race(struct core *core, const struct dv_instr *i, const struct region *r, int other, uint32_t other_line, bool other_wrote) {
-    dv_error(core, ERROR_RACE, i, "race in %s: %s %s what %s %s, and no flag orders the two", dv_space_name[r->space],
-             dv_op_name[i->op], r->written ? "writes" : "reads", dv_pipe_name[other], other_wrote ? "writes" : "reads");
-    core->sim->error_line2 = other_line;
-    return false;
+/* All races are told, each pair of lines once: the run goes on until there are too many. */
+static void race(struct core *core, const struct dv_instr *i, const struct region *r, int other, uint32_t other_line, bool other_wrote) {
+    struct fault *fault = dv_fault(core, ERROR_RACE, i, other_line);
+    if (fault)
+        snprintf(fault->message, sizeof fault->message, "race in %s: %s %s what %s %s, and no flag orders the two", dv_space_name[r->space],
+                 dv_op_name[i->op], r->written ? "writes" : "reads", dv_pipe_name[other], other_wrote ? "writes" : "reads");
 }
 
 /* Queues run in order; only the vector unit needs a barrier before it reads its own results. */
@@ -64,83 +68,112 @@ static bool last_write_ordered(const struct core *core, const struct granule *g,
     return ordered(core, pipe, g->writer, g->written, read_of_own);
 }
 
-/* A write to the memory of another core: all that this core did there, and what others wrote, has ended. */
-static bool visit_other(struct core *core, const struct dv_instr *i, const struct region *r, const struct core *owner, struct granule *g, int pipe, uint32_t number) {
-    bool own = g->remote == core->index + 1 && g->writer == pipe;
-    int writer = g->remote ? g->remote - 1 : owner->index;
-    if (g->written && !own && !known_here(core, writer, g->writer, g->written)) return race(core, i, r, g->writer, g->writer_line, true);
-    for (int q = 0; q < PIPES; q++)
-        if (g->read[q] && !known_here(core, owner->index, q, g->read[q])) return race(core, i, r, q, g->reader_line[q], false);
+static void written_by(struct granule *g, const struct dv_instr *i, int pipe, uint32_t number, int remote) {
     memset(g->read, 0, sizeof g->read);
     g->written = number;
     g->writer = (uint8_t)pipe;
     g->writer_line = i->line;
-    g->remote = (int16_t)(core->index + 1);
-    return true;
+    g->remote = (int16_t)remote;
 }
 
-static bool visit(struct core *core, const struct dv_instr *i, const struct region *r, struct granule *g, int pipe, uint32_t number) {
-    if (!last_write_ordered(core, g, pipe, !r->written)) return race(core, i, r, g->writer, g->writer_line, true);
+/* A write to the memory of another core: all that this core did there, and what others wrote, has ended. */
+static void visit_other(struct core *core, const struct dv_instr *i, const struct region *r, const struct core *owner, struct granule *g, int pipe, uint32_t number) {
+    bool own = g->remote == core->index + 1 && g->writer == pipe;
+    int writer = g->remote ? g->remote - 1 : owner->index;
+    if (g->written && !own && !known_here(core, writer, g->writer, g->written)) race(core, i, r, g->writer, g->writer_line, true);
+    for (int q = 0; q < PIPES; q++)
+        if (g->read[q] && !known_here(core, owner->index, q, g->read[q])) race(core, i, r, q, g->reader_line[q], false);
+    written_by(g, i, pipe, number, core->index + 1);
+}
+
+static void visit(struct core *core, const struct dv_instr *i, const struct region *r, struct granule *g, int pipe, uint32_t number) {
+    if (!last_write_ordered(core, g, pipe, !r->written)) race(core, i, r, g->writer, g->writer_line, true);
     if (!r->written) {
         g->read[pipe] = number;
         g->reader_line[pipe] = i->line;
-        return true;
+        return;
     }
     for (int q = 0; q < PIPES; q++)
-        if (q != pipe && g->read[q] && !ordered(core, pipe, q, g->read[q], false)) return race(core, i, r, q, g->reader_line[q], false);
-    memset(g->read, 0, sizeof g->read);
-    g->written = number;
-    g->writer = (uint8_t)pipe;
-    g->writer_line = i->line;
-    g->remote = 0;
-    return true;
+        if (q != pipe && g->read[q] && !ordered(core, pipe, q, g->read[q], false)) race(core, i, r, q, g->reader_line[q], false);
+    written_by(g, i, pipe, number, 0);
 }
 
-static bool gm_conflict(const struct core *core, int pipe, int core2, int pipe2, uint32_t number) {
-    if (!number) return false;
-    if (core2 == core->index) return pipe2 != pipe && core->clock[pipe][pipe2] < number;
-    return core->known[core2 * PIPES + pipe2] < number;
+static bool gm_ordered(const struct core *core, int pipe, const struct access *a) {
+    if (a->core == core->index) return a->pipe == pipe || core->clock[pipe][a->pipe] >= a->number;
+    return known_here(core, a->core, a->pipe, a->number);
 }
 
-static bool visit_gm(struct core *core, const struct dv_instr *i, const struct region *r, struct gm_granule *g, int pipe, uint32_t number) {
-    if (gm_conflict(core, pipe, g->writing_core, g->writer, g->written)) return race(core, i, r, g->writer, 0, true);
-    if (!r->written) {
-        g->read = number, g->reading_core = (int16_t)core->index, g->reader = (uint8_t)pipe;
-        return true;
+static struct access *next_access(const struct sim *sim, const struct access *a) { return a->next ? &sim->access[a->next - 1] : NULL; }
+
+/* A place for one more access to a granule: one that counts no more, or a new one behind the others. */
+static struct access *new_access(struct sim *sim, struct access *first) {
+    struct access *last = first;
+    for (struct access *a = first; a; last = a, a = next_access(sim, a))
+        if (!a->mask) return a;
+    if (sim->accesses == sim->access_capacity) {
+        int64_t capacity = sim->access_capacity ? 2 * sim->access_capacity : 1024, place = last == first ? -1 : last - sim->access;
+        struct access *grown = realloc(sim->access, (size_t)capacity * sizeof *grown);
+        if (!grown) return NULL;
+        sim->access = grown, sim->access_capacity = capacity;
+        if (place >= 0) last = &grown[place];
     }
-    if (gm_conflict(core, pipe, g->reading_core, g->reader, g->read)) return race(core, i, r, g->reader, 0, false);
-    g->written = number, g->writing_core = (int16_t)core->index, g->writer = (uint8_t)pipe;
-    g->read = 0;
-    return true;
+    sim->access[sim->accesses++] = (struct access){0};
+    last->next = (uint32_t)sim->accesses;
+    return &sim->access[sim->accesses - 1];
 }
 
-static bool visit_row(struct core *core, const struct dv_instr *i, const struct region *r, int64_t base, int pipe, uint32_t number) {
+/* Bytes of a granule of global memory: every earlier access that conflicts is ordered before this one. What this one
+ * writes is forgotten of the others, so a granule has as many entries as it has readers since the last write. */
+static void visit_gm(struct core *core, const struct dv_instr *i, const struct region *r, struct access *first, uint32_t mask, int pipe, uint32_t number) {
+    for (struct access *a = first; a; a = next_access(core->sim, a)) {
+        bool own = a->core == core->index && a->pipe == pipe;
+        if (own && a->mask && a->number == number && a->written == r->written) {
+            a->mask |= mask;
+            return;
+        }
+        if (!(a->mask & mask)) continue;
+        if ((r->written || a->written) && !gm_ordered(core, pipe, a)) race(core, i, r, a->pipe, a->line, a->written);
+        if (r->written || (own && !a->written)) a->mask &= ~mask;
+    }
+    struct access *a = new_access(core->sim, first);
+    if (!a) {
+        dv_error(core, ERROR_MEMORY, i, "no memory for the proof: too many cores read and write the same bytes");
+        return;
+    }
+    a->number = number, a->line = i->line, a->mask = mask;
+    a->core = (int16_t)core->index, a->pipe = (uint8_t)pipe, a->written = r->written;
+}
+
+static uint32_t bytes_from(int64_t first, int64_t end) { return (uint32_t)((1ULL << end) - (1ULL << first)); }
+
+static void visit_row(struct core *core, const struct dv_instr *i, const struct region *r, int64_t base, int pipe, uint32_t number) {
     if (r->space != SPACE_gm) {
-        for (int64_t at = base / 32; at <= (base + r->row - 1) / 32; at++)
-            if (!visit(core, i, r, &core->shadow->space[r->space][at], pipe, number)) return false;
-        return true;
+        for (int64_t at = base / 32; at <= (base + r->row - 1) / 32; at++) visit(core, i, r, &core->shadow->space[r->space][at], pipe, number);
+        return;
     }
     struct argument *a = &core->sim->argument[(base >> GM_SHIFT) - 1];
-    if (!a->granule) return true;
+    if (!a->access) {
+        if (r->written) dv_error(core, ERROR_PARAMETER, i, "%s writes an argument that the kernel only reads", dv_op_name[i->op]);
+        return;
+    }
     base &= (1LL << GM_SHIFT) - 1;
-    /* Two cores may write neighbouring bytes of one granule: only whole granules are watched. */
-    for (int64_t at = (base + 31) / 32; at < (base + r->row) / 32; at++)
-        if (!visit_gm(core, i, r, &a->granule[at], pipe, number)) return false;
-    return true;
+    for (int64_t at = base / 32, end = base + r->row; at * 32 < end; at++) {
+        int64_t from = base > at * 32 ? base - at * 32 : 0, to = end < at * 32 + 32 ? end - at * 32 : 32;
+        visit_gm(core, i, r, &a->access[at], bytes_from(from, to), pipe, number);
+    }
 }
 
 /* Rows that land in the UB of the vector cores of a block. */
-static bool visit_receivers(struct core *core, const struct dv_instr *i, int pipe, uint32_t number) {
+static void visit_receivers(struct core *core, const struct dv_instr *i, int pipe, uint32_t number) {
     for (int sub = 0; sub < 2; sub++) {
         const struct core *owner = dv_receiver(core, i, sub);
         struct region r = dv_landing(i, dv_received(i, sub));
         for (int64_t k = 0; owner && r.row > 0 && k < r.outer * r.rows; k++) {
             int64_t base = r.base + k / r.rows * r.outer_stride + k % r.rows * r.stride;
             for (int64_t at = base / 32; at <= (base + r.row - 1) / 32; at++)
-                if (!visit_other(core, i, &r, owner, &owner->shadow->space[r.space][at], pipe, number)) return false;
+                visit_other(core, i, &r, owner, &owner->shadow->space[r.space][at], pipe, number);
         }
     }
-    return true;
 }
 
 bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe) {
@@ -149,18 +182,16 @@ bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe) {
     uint32_t number = (uint32_t)++core->sequence[pipe];
     for (int written = 0; written < 2; written++)
         for (int k = 0; k < n; k++) {
-            if (r[k].written != written) continue;
+            if (r[k].written != written || r[k].row <= 0) continue;
             if (written && dv_receiver(core, i, 0)) {
-                if (!visit_receivers(core, i, pipe, number)) return false;
+                visit_receivers(core, i, pipe, number);
                 continue;
             }
             for (int64_t o = 0; o < r[k].outer; o++)
                 for (int64_t row = 0; row < r[k].rows; row++)
-                    if (r[k].row > 0 &&
-                        !visit_row(core, i, &r[k], r[k].base + o * r[k].outer_stride + row * r[k].stride, pipe, number))
-                        return false;
+                    visit_row(core, i, &r[k], r[k].base + o * r[k].outer_stride + row * r[k].stride, pipe, number);
         }
-    return true;
+    return !core->sim->error;
 }
 
 bool dv_race_set(struct core *core, int from, int to, struct flag *flag, const struct dv_instr *i) {
@@ -198,4 +229,4 @@ void dv_race_send(const struct core *core, int pipe, uint64_t *clock) {
 
 void dv_race_receive(struct core *core, int sender, const uint64_t *clock) { join(&core->known[sender * PIPES], clock); }
 
-struct gm_granule *dv_gm_granules(int64_t bytes) { return calloc((size_t)bytes / 32 + 1, sizeof(struct gm_granule)); }
+struct access *dv_gm_accesses(int64_t bytes) { return calloc((size_t)bytes / 32 + 1, sizeof(struct access)); }

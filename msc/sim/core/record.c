@@ -5,16 +5,34 @@
 
 #include "dv_sim.h"
 
+struct fault *dv_fault(struct core *core, int kind, const struct dv_instr *i, uint32_t other_line) {
+    struct sim *sim = core->sim;
+    uint32_t line = i ? i->line : 0;
+    for (int k = sim->faults - 1; k >= 0; k--) {
+        struct fault *known = &sim->fault[k];
+        if (known->kind != kind || known->line != line || known->other_line != other_line) continue;
+        if (known->core != core->index) known->cores++;
+        return NULL;
+    }
+    if (sim->faults == FAULTS) {
+        if (!sim->error) sim->error = kind;
+        return NULL;
+    }
+    struct fault *fault = &sim->fault[sim->faults++];
+    *fault = (struct fault){.kind = kind, .core = core->index, .cores = 1, .line = line, .other_line = other_line};
+    return fault;
+}
+
+/* What ends the run. Races that came before may have led to it: they stay, and this comes behind them. */
 void dv_error(struct core *core, int kind, const struct dv_instr *i, const char *format, ...) {
     struct sim *sim = core->sim;
     if (sim->error) return;
+    struct fault *fault = dv_fault(core, kind, i, 0);
     sim->error = kind;
-    sim->error_core = core->index;
-    sim->error_line = i ? i->line : 0;
-    sim->error_op = i ? i->op : -1;
+    if (!fault) return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sim->message, sizeof sim->message, format, arguments);
+    vsnprintf(fault->message, sizeof fault->message, format, arguments);
     va_end(arguments);
 }
 

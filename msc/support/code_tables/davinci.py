@@ -34,13 +34,13 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC1014",
         "illegal parameter",
-        "A parameter of an instruction is outside its range, an event id does not exist, or the cube does not take "
-        "these element types.",
+        "A parameter of an instruction is outside its range, or an event id does not exist.",
     ),
     Code(
         "MSC1015",
         "deadlock",
-        "A queue waits for a flag that nothing sets any more. A flag that goes backwards, from a consumer to the "
+        "A queue waits for a flag that nothing sets any more; the notes name all queues that wait, and for what. "
+        "A flag that goes backwards, from a consumer to the "
         "producer of the next iteration, has to be set once before the loop.",
     ),
     Code(
@@ -53,7 +53,8 @@ CODES: tuple[Code, ...] = (
         "MSC1017",
         "race",
         "Two pipes touch the same bytes, one of them writes, and neither flags nor barriers say which comes first. "
-        "The vector unit needs a pipe_barrier before it reads its own results.",
+        "The vector unit needs a pipe_barrier before it reads its own results. Between cores, flags of "
+        "ffts_cross_core_sync order accesses to global memory.",
     ),
     Code(
         "MSC1021",
@@ -72,6 +73,25 @@ CODES: tuple[Code, ...] = (
         "too few event ids",
         "Two pipes of a kernel exchange more flags than a core has event ids for a pair of pipes. Let fewer buffers "
         "change hands between the two, or put them under one flag by hand.",
+    ),
+    Code(
+        "MSC1030",
+        "run that takes too long",
+        "A run on the simulator takes more instructions and iterations than the limit, 134,217,728 of all cores "
+        "together. `msc sim --limit N` sets another one. A loop may have bounds that were not meant.",
+    ),
+    Code(
+        "MSC1031",
+        "no memory for a simulated run",
+        "The simulator has no memory for the state of L2, for the cores, or for the accesses that a proof remembers: "
+        "about as much as the arguments of the kernel take.",
+    ),
+    Code(
+        "MSC1032",
+        "kernel breaks a rule of its machine",
+        "A kernel uses what its cores do not have: an instruction or a queue of the other kind of core, inputs that "
+        "the cube does not multiply, a reserved event id; or two buffers share bytes without `overlapping`, a buffer "
+        "lies outside its memory, or an index may become so large that 64 bits wrap.",
     ),
     Code("MSC1020", "file without a kernel", "A `.dv.mir` file holds one davinci.kernel or more."),
 )

@@ -9,11 +9,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions
 from msc.driver.simulation.result_files import Outputs
 from msc.driver.simulation.running import simulate_file
 from msc.support.diagnostics import MscError
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "davinci"
+DATA = SimulationOptions(functional=True)
+PREFIX = {"add": "aiv_", "matmul": "aic_"}
 
 
 @pytest.mark.parametrize("sample", ["add", "matmul"])
@@ -25,7 +28,9 @@ def test_files(sample: str, tmp_path: Path) -> None:
         svg=str(tmp_path / "a.svg"),
         window=(0, 2000),
     )
-    figures: dict[str, Any] = json.loads(simulate_file(str(SAMPLES / f"{sample}.dv.mir"), None, True, False, outputs))
+    figures: dict[str, Any] = json.loads(
+        simulate_file(str(SAMPLES / f"{sample}.dv.mir"), None, DEFAULTS, False, outputs)
+    )
     assert figures["cycles"] > 0
     events: list[dict[str, Any]] = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     starts = [e["id"] for e in events if e["ph"] == "s"]
@@ -34,7 +39,7 @@ def test_files(sample: str, tmp_path: Path) -> None:
     assert len(starts) > 20
     assert {e["pid"] for e in events if e["ph"] == "X"} >= {60}
     pipes = list(csv.DictReader(io.StringIO((tmp_path / "csv" / f"{sample}_pipes.csv").read_text())))
-    mean = sum(float(row["mte2_time(us)"]) for row in pipes) / len(pipes)
+    mean = sum(float(row[PREFIX[sample] + "mte2_time(us)"]) for row in pipes) / len(pipes)
     assert mean == pytest.approx(figures["mte2_us"], abs=1e-3)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "csv" / f"{sample}_instructions.csv").read_text())))
     moves = sum(float(row["cycles"]) for row in rows if row["instr"].startswith("copy_gm"))
@@ -43,14 +48,14 @@ def test_files(sample: str, tmp_path: Path) -> None:
 
 
 def test_report() -> None:
-    text = simulate_file(str(SAMPLES / "matmul.dv.mir"), None, False, True, Outputs())
+    text = simulate_file(str(SAMPLES / "matmul.dv.mir"), None, DATA, True, Outputs())
     for word in ("cube utilisation", "roofline", "mte2 binds", "l1->l0a", "L2 hits"):
         assert word in text
 
 
 def test_kernel_and_c() -> None:
-    assert "davinci.mad" in simulate_file(str(SAMPLES / "matmul.dv.mir"), None, True, True, Outputs(), "davinci")
-    c = simulate_file(str(SAMPLES / "matmul.dv.mir"), None, True, True, Outputs(), "c")
+    assert "davinci.mad" in simulate_file(str(SAMPLES / "matmul.dv.mir"), None, DEFAULTS, True, Outputs(), "davinci")
+    c = simulate_file(str(SAMPLES / "matmul.dv.mir"), None, DEFAULTS, True, Outputs(), "c")
     assert "mad(c0, a0 + dv_mod(k, 2) * 4096, b0 + dv_mod(k, 2) * 4096, 64, 64, 64, k, 0, 0);" in c
 
 
@@ -62,7 +67,7 @@ def test_files_of_a_user_stay(option: str, tmp_path: Path) -> None:
     file = place / "add_pipes.csv" if option == "csv" else place
 
     def run(*, force: bool = False, out: Path = place) -> None:
-        simulate_file(str(source), None, True, False, Outputs(**{option: str(out)}, force=force))  # pyright: ignore
+        simulate_file(str(source), None, DEFAULTS, False, Outputs(**{option: str(out)}, force=force))  # pyright: ignore
 
     run()
     run()
@@ -81,7 +86,7 @@ def test_kernels_of_one_file_have_files_of_their_own(tmp_path: Path) -> None:
     text = (SAMPLES / "add.dv.mir").read_text()
     (tmp_path / "two.dv.mir").write_text(text + text.replace("@add", "@again"))
     outputs = Outputs(json="-", trace=str(tmp_path / "t.json"), svg=str(tmp_path / "p.svg"))
-    printed = json.loads(simulate_file(str(tmp_path / "two.dv.mir"), None, True, False, outputs))
+    printed = json.loads(simulate_file(str(tmp_path / "two.dv.mir"), None, DEFAULTS, False, outputs))
     assert [figures["kernel"] for figures in printed["kernels"]] == ["add", "again"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "p_add.svg",

@@ -96,7 +96,9 @@ class WindowCost(Cost):
         moved = self._bytes(tiling, "input") + self._sums(tiling)
         if not self.stores_in_place(tiling):
             moved += self._bytes(tiling, "output")
-        return (1 + tiling.double) * moved + converted + filters <= self.target.buffers.ub
+        return (
+            1 + tiling.double
+        ) * moved + converted + filters <= self.target.buffers.ub - self.target.buffers.ub_reserved
 
     def _sums(self, tiling: Tiling) -> int:
         own = self.axes.arrays[self.windows.sums]
