@@ -10,6 +10,7 @@ from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.sim.machine import L2State
 from msc.sim.result import SimulationResult
 from msc.targets.davinci import davinci_target
 from msc.targets.davinci_isa import INSTRUCTIONS, Space
@@ -35,7 +36,7 @@ class Row:
 
 def run(kernel: DavinciKernelOp, warm: bool = True) -> SimulationResult:
     """Timing alone."""
-    return simulate_kernel(kernel, SimulationOptions(warm=warm))
+    return simulate_kernel(kernel, SimulationOptions(l2=L2State(warm)))
 
 
 def program(

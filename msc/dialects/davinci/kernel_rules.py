@@ -116,7 +116,7 @@ def verify_indices(block: Block, ranges: dict[SSAValue, tuple[int, int]], blocks
         for expr in _expressions(op):
             if magnitude(expr, dims) >= INDEX_LIMIT:
                 raise KernelRuleError(
-                    f"{op.name}: '{expr}' may reach {INDEX_LIMIT}: indices have to stay below", operation=op
+                    f"{op.name}: '{expr}' may reach {INDEX_LIMIT}; indices have to stay below", operation=op
                 )
         found = _range_of(op, dims, blocks)
         if isinstance(op, ForOp):

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from msc.codegen.davinci.simulate import SimulationOptions
 from msc.driver.simulation.case_files import read_cases
-from msc.driver.simulation.case_report import run_case, same_order
+from msc.driver.simulation.case_report import errors_text, run_case, same_order
 from msc.driver.simulation.running import simulate_cases
+from msc.sim.machine import L2State
 from msc.support.diagnostics import MscError
 
-PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "ascend" / "published.toml"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks" / "ascend"
+PUBLISHED, OTHERS = BENCHMARKS / "published.toml", BENCHMARKS / "published_2.toml"
 
 
 def test_published_rows() -> None:
@@ -24,6 +27,63 @@ def test_published_rows() -> None:
         if outcome.case.op == "matmul":
             assert abs(outcome.error("mac_us") or 1.0) < 0.05
             assert abs(outcome.error("mte2_us") or 1.0) < 0.1
+
+
+def test_rows_that_nothing_was_fitted_on() -> None:
+    """Three products on two machines; the others take long."""
+    assert any(case.fitted for case in read_cases(PUBLISHED))
+    others = read_cases(OTHERS)
+    assert len(others) == 27
+    assert not any(case.fitted for case in others)
+    small = [
+        c for c in others if c.name in ("A3 pto-ladder 1536", "950 CATLASS 1024x2368x1024", "A2doc 128x24576x512 MDL")
+    ]
+    outcomes = [run_case(case) for case in small]
+    assert len(outcomes) == 3
+    for outcome in outcomes:
+        assert abs(outcome.error("task_us") or 1.0) < 0.1, outcome.case.name
+    assert "3 rows that nothing was fitted on" in errors_text(outcomes)
+
+
+def test_what_is_larger_than_l2_is_not_in_it(tmp_path: Path) -> None:
+    """However many moves it takes to read it: a start that took a core's moves at a time would keep what fits."""
+    found = list[float]()
+    for rows in (64, 8, 2):
+        text = f'[[cases]]\nop = "copy"\nshape = [1536, 12288]\npath = "gm->ub"\ntile = [{rows}, 1024]\nl2_mb = 8'
+        [outcome] = [run_case(case) for case in read_cases(write(tmp_path, text))]
+        found.append(outcome.number("hbm_bytes") or 0.0)
+    assert min(found) > 0.9 * 1536 * 12288 * 2
+    assert max(found) < 1.03 * min(found)
+
+
+@pytest.mark.parametrize(("start", "hits"), [("warm", 1.0), ("cold", 0.0)])
+def test_how_l2_starts_is_a_choice(start: str, hits: float, tmp_path: Path) -> None:
+    text = '[[cases]]\nop = "copy"\nshape = [1536, 1024]\npath = "gm->ub"\ntile = [16, 1024]'
+    named = write(tmp_path, f'{text}\nl2 = "{start}"')
+    assert run_case(read_cases(named)[0]).predicted["l2_hit_rate"] == hits
+    options = SimulationOptions(l2=L2State.of(start))
+    assert run_case(read_cases(write(tmp_path, text))[0], options).predicted["l2_hit_rate"] == hits
+
+
+@pytest.mark.parametrize(("dtype", "out"), [("f16", "f32"), ("bf16", "f32"), ("f32", "f32"), ("i8", "i32")])
+def test_utilisation_is_by_the_peak_of_the_type(dtype: str, out: str, tmp_path: Path) -> None:
+    text = f'[[cases]]\nop = "matmul"\nm = 512\nn = 512\nk = 4096\ndtype = "{dtype}"\nout_dtype = "{out}"'
+    [outcome] = [run_case(case) for case in read_cases(write(tmp_path, text))]
+    utilisation, ratio = outcome.number("cube_utilisation"), outcome.number("mac_ratio")
+    assert utilisation is not None
+    assert ratio is not None
+    assert 0.05 < utilisation <= ratio < 1
+
+
+def test_cube_and_vector_cores_are_apart(tmp_path: Path) -> None:
+    text = '[[cases]]\nop = "matmul_gelu"\nm = 512\nn = 512\nk = 512\nschedule = { cores = 2 }'
+    [outcome] = [run_case(case) for case in read_cases(write(tmp_path, text))]
+    for name in ("aic_mac_time_us", "aic_fixpipe_time_us", "aiv_vec_time_us", "aiv_mte3_time_us", "aiv_mte2_ratio"):
+        assert (outcome.number(name) or 0.0) > 0, name
+    assert outcome.number("aic_mte2_time_us") != outcome.number("aiv_mte2_time_us")
+    assert outcome.number("mte2_us") == outcome.number("aic_mte2_time_us")
+    assert not {"aic_vec_time_us", "aiv_mac_time_us"} & outcome.predicted.keys()
+    assert str(outcome.predicted["binding_pipe"]).startswith(("aic_", "aiv_"))
 
 
 CASES = """
@@ -80,7 +140,7 @@ def test_other_operations(tmp_path: Path, text: str) -> None:
 def test_cores_without_a_share_do_nothing(tmp_path: Path, total: int, more: str) -> None:
     text = f'[[cases]]\nop = "add"\nshape = [{total}]\n{more}'
     printed = list[str]()
-    simulate_cases(write(tmp_path, text), None, "-", printed.append, functional=True)
+    simulate_cases(write(tmp_path, text), None, "-", printed.append, options=SimulationOptions(functional=True))
     assert json.loads(printed[0])["cases"][0]["predicted"]["task_us"] > 0
 
 
@@ -94,6 +154,9 @@ def test_cores_without_a_share_do_nothing(tmp_path: Path, total: int, more: str)
         ('[[cases]]\nname = "a"\nop = "add"\nshape = [64]\nschedule = { element = 64 }', "did you mean 'elements'"),
         ('[[cases]]\nname = "a"\nop = "add"\nshape = [64]\nschedule = { cores = 0 }', "cores is 0"),
         ('[[cases]]\nname = "a"\nop = "add"\nshape = "64"', "shape is '64'"),
+        ('[[cases]]\nname = "a"\nop = "add"\nshape = ["64"]', r"shape is \['64'\]"),
+        ('[[cases]]\nname = "a"\nop = "add"\nshape = [64]\nl2 = "hot"', "l2 is 'hot'"),
+        ('[[cases]]\nname = "a"\nop = "add"\nshape = [64]\nfitted = ["task_us"]', "fitted on, and not published"),
         ('[[cases]]\nname = "a"\nop = "add"\nshape = [64]\ndtype = "i8"', "computes in f16 and f32"),
     ],
 )
