@@ -44,6 +44,11 @@ class Parameter(Tensor):
         self.version = 0
         """How often the elements were replaced, by other ones or where they lie."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("content", "version"):
+            Changes.count += 1
+        object.__setattr__(self, name, value)
+
     def replace(self, content: Array | Symbol | Placeholder) -> None:
         """Give the parameter a value of its own element type and shape; under capture, in the graph."""
         value = Tensor.of(content)
@@ -66,6 +71,7 @@ class Parameter(Tensor):
         value = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
         if slice_shape and isinstance(value.content, np.ndarray):
             self.content = value.content.astype(self.dtype.numpy)
+            Changes.count += 1
             self.version += 1
         else:
             self.replace(value.astype(self.dtype).content)
@@ -78,7 +84,9 @@ class Parameter(Tensor):
 
     def value(self) -> Tensor:
         """A tensor of the value that the parameter has now."""
-        return Tensor.of(self.content) if INSTALLED.builder is None else INSTALLED.builder.read(self)
+        if INSTALLED.builder is not None:
+            return INSTALLED.builder.read(self)
+        return Tensor.of(_unwritable(self.content) if isinstance(self.content, np.ndarray) else self.content)
 
     def asnumpy(self) -> Array:
         """The elements as a NumPy array of its own."""
@@ -100,6 +108,13 @@ class Parameter(Tensor):
         return (
             f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
         )
+
+
+def _unwritable(array: Array) -> Array:
+    """A view that nobody can write through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def filled(init: str | Number | Tensor, like: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from msc.frontend import dtypes
 from msc.frontend.arrays import array_of
 from msc.frontend.boundary import public, publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
+from msc.frontend.changes import SharedMemory
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.formatting import representation
@@ -84,6 +85,7 @@ class Tensor:
             raise ApiTypeError("MSC0803", f"from_numpy takes a NumPy array, not {a(type(array).__name__)}")
         shared = cast(Array, array).view()
         of_numpy(shared.dtype)
+        SharedMemory.add(shared)
         return Tensor.of(shared)
 
     # What it is.
@@ -143,6 +145,7 @@ class Tensor:
         array = concrete(self, "asnumpy()")
         if not array.flags.writeable:
             self.content = array = array.copy()
+        SharedMemory.add(array)
         return array.view()
 
     numpy = asnumpy

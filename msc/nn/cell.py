@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
-from msc.frontend.changes import Changes
+from msc.frontend.changes import Changes, CountedDict, CountedType
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks, in_graph_mode
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.tensor import Tensor
-from msc.nn.hooks import CellHooks, Handle
+from msc.nn.hooks import CellHooks, Handle, called
 from msc.support.diagnostics import did_you_mean
 from msc.support.other_frameworks import advice_for
 from msc.support.torch_names import hint
@@ -41,7 +41,7 @@ def public_initialiser(function: FunctionT) -> FunctionT:
     return public(function, "Cell")
 
 
-class Cell:
+class Cell(metaclass=CountedType):
     """A part of a network. A subclass assigns parameters and cells to attributes and writes `construct`.
 
     An attribute's name is the name of the parameter or cell: `conv1.weight` is `weight` of the cell `conv1`.
@@ -57,13 +57,17 @@ class Cell:
                 f"{name} is made with {a(type(auto_prefix).__name__)}; auto_prefix is True or False",
                 help=f"make the cell first, then call it: {name}()(x)",
             )
-        self.__dict__.update(_cells={}, _params={}, _hooks=CellHooks())
+        self.__setstate__(self.__dict__ | {"_cells": CountedDict(), "_params": CountedDict(), "_hooks": CellHooks()})
         self.training = False
         self._precision: ComputePrecision | None = None
         self._recomputes = False
         self.auto_prefix = auto_prefix
         self.param_prefix = ""
         self.cls_name = type(self).__name__
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """What a new cell, or a copy, has; graph mode is told of whatever changes it."""
+        object.__setattr__(self, "__dict__", CountedDict(state))
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """The layers of the library tell of wrong arguments in the words of the API."""
@@ -98,7 +102,31 @@ class Cell:
                 return given(self._precision, self.construct(*inputs, **kwargs))
 
         hooks: CellHooks = self.__dict__["_hooks"]
-        return hooks.run(self, construct, args) if hooks else construct(*args)
+        return hooks.run(self, construct, args, called) if hooks else construct(*args)
+
+    def run_hooked(self, construct: Callable[..., Any], args: tuple[Any, ...], call: Callable[..., Any]) -> Any:
+        """Run `construct` with the hooks around it, each of which `call(hook, args, kwargs)` calls."""
+        return self._own_hooks().run(self, construct, args, call)
+
+    def what_runs(self) -> tuple[Any, ...]:
+        """What a call runs: `construct` and the hooks, for graph mode, which compares it between calls."""
+        return (type(self), self.construct, *self._own_hooks().functions())
+
+    def what_it_has(self) -> tuple[Any, ...]:
+        """All attributes, cells and parameters, and whether those are trained, for graph mode as well."""
+        parameters = self._params.values()
+        trained = [p.requires_grad for p in parameters]
+        names = [p.name for p in parameters]
+        return (
+            type(self),
+            *self.__dict__.values(),
+            *self._cells,
+            *self.cells(),
+            *self._params,
+            *parameters,
+            *trained,
+            *names,
+        )
 
     def has_hooks(self) -> bool:
         """Whether hooks stand around `construct`. Raises MSC0823 for a cell that was not initialised."""
@@ -189,7 +217,7 @@ class Cell:
             raise ApiValueError("MSC0822", f"the name of a parameter must not contain a dot: '{param_name}'")
         if param is not None and not isinstance(param, Parameter):
             raise ApiTypeError("MSC0822", f"insert_param_to_cell takes a Parameter, not {a(type(param).__name__)}")
-        self.__dict__.pop(param_name, None)
+        vars(self).pop(param_name, None)
         self._cells.pop(param_name, None)
         if param is None:
             parameters.pop(param_name, None)
@@ -215,7 +243,7 @@ class Cell:
             )
         if "_cells" not in child_cell.__dict__:
             raise _not_initialised(child_cell)
-        self.__dict__.pop(child_name, None)
+        vars(self).pop(child_name, None)
         self._params.pop(child_name, None)
         self._cells[child_name] = child_cell
         if self.auto_prefix:

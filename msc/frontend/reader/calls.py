@@ -14,10 +14,10 @@ import types
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from msc.frontend.reader import attributes, unread
 from msc.frontend.reader.frames import EXPRESSIONS, STATEMENTS, Frame, reads
 from msc.frontend.reader.functions import body_of, bound_arguments, read_function
+from msc.frontend.reader.guards import MISSING, in_class
 from msc.frontend.reader.journal import CONTAINERS, Content
 from msc.frontend.reader.libraries import is_library_file
 from msc.frontend.reader.numbers import RuntimeNumber
@@ -34,9 +34,6 @@ CALL = "__call__"
 LOADS = (operator.getitem,)
 """Operators that give what was there before."""
 
-_VOLATILE = ("random", "time", "datetime", "secrets", "uuid", "os", "socket", "numpy.random")
-"""Modules whose functions give another result in every call."""
-
 _OWN_LOOK = {"exec", "eval", "locals", "vars", "dir", "breakpoint"}
 """Builtins that look at the frame that calls them, which must then be a real one."""
 
@@ -46,15 +43,15 @@ _NOT_READ = (
 )
 
 
-@functools.lru_cache(maxsize=4096)
 def readable(code: types.CodeType) -> CodeSource | None:
     """The source of a function that is read; None for one that is run as it is."""
-    if is_library_file(code.co_filename):
-        return None
-    source = source_of(code)
-    if source is None or not isinstance(source.node, ast.FunctionDef | ast.Lambda):
-        return None
-    return source if all(map(_is_read, _inside(source.node))) else None
+    source = None if is_library_file(code.co_filename) else source_of(code)
+    return source if source is not None and _is_readable(source.node) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_readable(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.Lambda) and all(map(_is_read, _inside(node)))
 
 
 def _inside(node: ast.AST) -> list[ast.AST]:
@@ -117,6 +114,8 @@ def call(frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
         case types.MethodType():
             return call(frame, function.__func__, (function.__self__, *args), kwargs)
         case functools.partial():
+            if not frame.session.journal.is_own(function):
+                frame.session.guards.partial(function)
             return call(frame, function.func, (*function.args, *args), {**function.keywords, **kwargs})
         case type():
             return _instance(frame, function, args, kwargs)
@@ -133,15 +132,45 @@ def _call_object(frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dic
     if wrapped is not None:
         return call(frame, wrapped, args, kwargs)
     method = getattr(type(function), CALL, None)
+    if hasattr(type(function), "run_construct"):
+        attributes.of_class(frame.session, type(function), CALL, method)
     if isinstance(method, types.FunctionType) and readable(method.__code__) is not None:
+        attributes.of_class(frame.session, type(function), CALL, method)
+        frame.session.guards.class_of(function)
         return call(frame, method, (function, *args), kwargs)
     return native(frame, function, args, kwargs)
+
+
+def enter(session: Session, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """A call that code of the library makes, or that is the one to be read."""
+    if session.frames:
+        return call(session.frames[-1], function, args, kwargs)
+    match function:
+        case types.FunctionType():
+            source = readable(function.__code__)
+            if source is not None:
+                return read_in(session, function, source, args, kwargs)
+        case types.MethodType():
+            return enter(session, function.__func__, (function.__self__, *args), kwargs)
+        case functools.partial():
+            session.guards.partial(function)
+            return enter(session, function.func, (*function.args, *args), {**function.keywords, **kwargs})
+        case _ if unread.is_user_function(in_class(type(function), CALL)):
+            attributes.of_class(session, type(function), CALL, in_class(type(function), CALL))
+            session.guards.class_of(function)
+            return enter(session, type(function).__call__, (function, *args), kwargs)
+        case _:
+            pass
+    unread.note_call(session, function, [*args, *kwargs.values()])
+    return function(*args, **kwargs)
 
 
 def _instance(frame: Frame, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance of a class; its `__init__` is read if it is user code."""
     initialise = kind.__init__
-    plain = type(kind) is type and kind.__new__ is object.__new__
+    plain = type(kind).__call__ is type.__call__ and kind.__new__ is object.__new__
+    attributes.of_class(frame.session, kind, "__init__", in_class(kind, "__init__"))
+    attributes.of_class(frame.session, kind, "__new__", in_class(kind, "__new__"))
     if plain and isinstance(initialise, types.FunctionType) and readable(initialise.__code__) is not None:
         if inspect.isabstract(kind):
             return kind(*args, **kwargs)
@@ -207,6 +236,8 @@ def _run(
         for value in bound.values():
             if isinstance(value, dict):
                 session.journal.born(value)
+    if not session.journal.is_own(function):
+        session.guards.function(function)
     cells = dict(zip(source.code.co_freevars, function.__closure__ or (), strict=True))
     frame = Frame(session, source, function.__globals__, cells, bound, function)
     with session.entered(frame):
@@ -224,12 +255,10 @@ def native(frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str,
     receiver = getattr(function, "__self__", None)
     given = [receiver, *args, *kwargs.values()]
     for value in given:
-        if isinstance(value, CONTAINERS):
-            session.look_into(value)
+        session.look_into(value)
         session.consume(value)
     session.journal.note_all(given)
-    if _is_volatile(function, receiver):
-        session.stop_caching(f"'{getattr(function, '__name__', function)}' gives another result in every call")
+    unread.note_call(session, function, given if receiver is not None else given[1:])
     result = session.made(session.library(function, args, kwargs), given)
     _keyed_by_numbers(session, receiver)
     return _given_back(session, function, receiver, given, _keyed_by_numbers(session, result))
@@ -253,6 +282,8 @@ def _given_back(session: Session, function: Any, receiver: Any, given: list[Any]
         return result
     if hasattr(type(result), "__next__"):
         return session.journal.born(result)
+    if isinstance(result, unread.VIEWS):
+        return session.journal.born(result)
     takes_out = function is next or (isinstance(receiver, CONTAINERS) and getattr(function, "__name__", "") != "copy")
     if isinstance(result, CONTAINERS) and not takes_out and not session.is_outside(result):
         return session.journal.born(result)
@@ -261,16 +292,18 @@ def _given_back(session: Session, function: Any, receiver: Any, given: list[Any]
     return result
 
 
-def _is_volatile(function: Any, receiver: Any) -> bool:
-    modules = [getattr(function, "__module__", None), getattr(type(receiver), "__module__", None)]
-    modules.append(getattr(receiver, "__module__", None) if isinstance(receiver, type) else None)
-    if getattr(function, "__name__", "") in ("input", "open") and modules[0] in ("builtins", "io", "_io"):
-        return True
-    return any(isinstance(m, str) and m.startswith(_VOLATILE) for m in modules)
-
-
 def truth_of(session: Session, value: Any) -> bool:
     """Whether a Python value counts as true; a method of user code that says so is read."""
-    if isinstance(value, CONTAINERS) and not isinstance(value, np.ndarray):
-        session.look_into(value)
+    session.look_into(value)
+    kind = type(value)
+    if not unread.is_user_class(kind):
+        if not isinstance(value, CONTAINERS) and unread.has_own(kind, "__bool__", "__len__"):
+            unread.note_looking(session, (value,), "a condition", takes_callables=True, shallow=True)
+        return bool(value)
+    for name in ("__bool__", "__len__"):
+        result = session.by_method(name, value)
+        if result is not MISSING:
+            return bool(session.real(result))
+        attributes.of_class(session, kind, name, in_class(kind, name))
+    session.guards.class_of(value)
     return bool(value)

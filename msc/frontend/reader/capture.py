@@ -21,7 +21,7 @@ from msc.frontend.changes import Changes
 from msc.frontend.dtypes import DType
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader import exceptions, patterns
-from msc.frontend.reader.calls import read_in, readable
+from msc.frontend.reader.calls import enter
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guard
 from msc.frontend.reader.journal import UNBOUND, Attribute, Change, Content, Slot, TensorContent
@@ -185,15 +185,9 @@ class CallReading:
             from msc.frontend.reader.entry import call_cell_inside
 
             return call_cell_inside(function, args, kwargs)
-        target = getattr(function, "__func__", function)
-        source = readable(target.__code__) if isinstance(target, FunctionType) else None
-        if source is None:
-            return function(*args, **kwargs)
-        if target is not function:
-            args = (function.__self__, *args)
         for value in (*args, *kwargs.values()):
             self._note_outside(value)
-        return read_in(self.session, target, source, args, kwargs)
+        return enter(self.session, function, args, kwargs)
 
     def _note_outside(self, value: Any) -> None:
         parts = children(value)

@@ -15,7 +15,8 @@ from msc.frontend.modes import RECOMPUTES, Hooks
 from msc.frontend.mutable import MutableFloat, MutableInt
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import ATTRIBUTE, computing_in, given, own_precision
-from msc.frontend.reader.calls import call, read_in, readable
+from msc.frontend.reader import unread
+from msc.frontend.reader.calls import call, enter
 from msc.frontend.reader.capture import Arguments, CallReading, Captured, StoppedCall
 from msc.frontend.reader.places import are_shared
 from msc.frontend.reader.session import Runner, Session
@@ -171,8 +172,8 @@ def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     session = INSTALLED.builder
     precision = own_precision(cell)
     if isinstance(session, Session):
-        session.guards.attribute(cell, ATTRIBUTE, precision)
-        session.guards.attribute(cell, RECOMPUTES, cell.__dict__.get(RECOMPUTES))
+        session.guards.attribute(cell, ATTRIBUTE, precision, is_counted=True)
+        session.guards.attribute(cell, RECOMPUTES, cell.__dict__.get(RECOMPUTES), is_counted=True)
     with computing_in(precision):
         run = partial(_call_cell, session, cell, args, kwargs)
         return given(precision, Hooks.recompute(run, True) if cell.__dict__.get(RECOMPUTES) else run())
@@ -183,16 +184,24 @@ def _call_cell(session: object, cell: Any, args: tuple[Any, ...], kwargs: dict[s
         from msc.frontend.transforms.custom import call_with_bprop
 
         return call_with_bprop(cell, args, kwargs)
-    construct = getattr(type(cell), "construct", None)
-    is_hooked = cell.has_hooks()
-    if isinstance(session, Session) and isinstance(construct, types.FunctionType) and not is_hooked:
-        source = readable(construct.__code__)
-        if source is not None:
-            session.note_outside(cell)
-            return read_in(session, construct, source, (cell, *args), kwargs)
-    if isinstance(session, Session):
-        session.guards.cell(cell)
-    return cell.run_construct(args, kwargs)
+    if not isinstance(session, Session):
+        return cell.run_construct(args, kwargs)
+    session.guards.hooks(cell)
+    session.note_outside(cell)
+
+    def construct(*inputs: Any) -> Any:
+        return _run_construct(session, cell, inputs, kwargs)
+
+    return cell.run_hooked(construct, args, partial(enter, session)) if cell.has_hooks() else construct(*args)
+
+
+def _run_construct(session: Session, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`construct` without the hooks: the code of users is read, that of the library runs as it is."""
+    construct = cell.construct
+    if unread.is_user_function(getattr(construct, "__func__", construct)):
+        return enter(session, construct, args, kwargs)
+    unread.note_state(session, cell)
+    return construct(*args, **kwargs)
 
 
 Line = tuple[str, int, str]

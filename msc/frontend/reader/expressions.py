@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
+from msc.frontend.reader import unread
 from msc.frontend.reader.branches import choose
 from msc.frontend.reader.frames import Frame, reads
 from msc.frontend.reader.numbers import RuntimeNumber, beside, kind_of, negated
@@ -223,6 +224,8 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     specification = "" if node.format_spec is None else cast(str, frame.evaluate(node.format_spec))
     conversions: dict[int, Callable[[Any], str]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
     value = frame.session.real(value)
+    frame.session.look_into(value)
+    unread.note_looking(frame.session, (value,), "formatting")
     return format(conversions[node.conversion](value) if node.conversion in conversions else value, specification)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from msc.frontend.reader.guards import MISSING
 from msc.frontend.reader.journal import UNBOUND, ClosureVariable, Item
 from msc.frontend.reader.source import CodeSource
 from msc.support.diagnostics import Location
@@ -114,12 +115,14 @@ class Frame:
         try:
             value = cell.cell_contents
         except ValueError:
+            if not self.session.journal.is_own(cell):
+                self.session.guards.variable_of_outer(cell, name, MISSING)
             raise NameError(
                 f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope",
                 name=name,
             ) from None
         session = self.session
-        if not session.journal.is_own(cell):
+        if not session.journal.is_own(cell) and not session.is_written(ClosureVariable(cell, name)):
             session.guards.variable_of_outer(cell, name, value)
             session.note_outside(value)
         return value
@@ -128,14 +131,14 @@ class Frame:
         session = self.session
         if name in self.globals:
             value = self.globals[name]
-            if not session.is_stable(self.globals, value):
+            if not session.is_written(Item(self.globals, name)):
                 session.guards.variable(self.globals, name, value)
             session.note_outside(value)
             return value
         namespace = self.globals.get("__builtins__", builtins)
         namespace = namespace if isinstance(namespace, dict) else vars(namespace)
+        session.guards.builtin(self.globals, namespace, name)
         if name in namespace:
-            session.guards.builtin(self.globals, name)
             return namespace[name]
         raise NameError(f"name '{name}' is not defined", name=name)
 

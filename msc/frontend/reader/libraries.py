@@ -17,6 +17,7 @@ _LIBRARIES = (
     "<frozen",
 )
 
+_OURS = _LIBRARIES[0]
 _READ = str(Path(__file__).parents[2] / "train" / "step_loop.py")
 """Code of msc that is read: its loop of steps becomes one of the graph."""
 
@@ -24,6 +25,11 @@ _READ = str(Path(__file__).parents[2] / "train" / "step_loop.py")
 def is_library_file(file: str) -> bool:
     """Whether a file belongs to Python, to msc or to an installed package."""
     return file != _READ and (file.startswith(_LIBRARIES) or "/site-packages/" in file or "/dist-packages/" in file)
+
+
+def is_own_file(file: str) -> bool:
+    """Whether a file belongs to msc."""
+    return file.startswith(_OURS)
 
 
 def unread_function() -> str | None:

@@ -48,7 +48,7 @@ def contains(session: Session, container: Any, item: Any) -> Any:
     if session.is_symbolic(item) and isinstance(container, list | tuple | range | set | frozenset):
         return _any_equal(session, list(container), item)
     session.look_into(container)
-    return session.operate(lambda a, b: b in a, container, item)
+    return session.operate(operator.contains, container, item)
 
 
 def _any_equal(session: Session, items: list[Any], item: Any) -> Any:

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,11 +18,12 @@ from xdsl.ir import SSAValue
 from msc.frontend.capture import Property, Symbol, capturing
 from msc.frontend.errors import NeedsValue
 from msc.frontend.parameter import Parameter
-from msc.frontend.reader import attributes, calls, sequences
+from msc.frontend.reader import attributes, calls, sequences, unread
 from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.graph import Graph, GraphValue
-from msc.frontend.reader.guards import Guards
+from msc.frontend.reader.guards import MISSING, Guards, in_class
 from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Slot, TensorContent, unchanged
+from msc.frontend.reader.kinds import BUFFERS, SCALARS
 from msc.frontend.reader.libraries import unread_function
 from msc.frontend.reader.numbers import RuntimeNumber, truth
 from msc.frontend.reader.settling import settle
@@ -31,10 +31,12 @@ from msc.frontend.reader.signals import Refusal
 from msc.frontend.tensor import Tensor
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, Location
-from msc.support.wording import a
 
 Runner: TypeAlias = Callable[[Graph, Sequence[SSAValue], Sequence[Array]], Sequence[Array]]
 """Runs a graph that gives these values, on arrays for its inputs."""
+
+_PLAIN = frozenset((*SCALARS, Tensor, Parameter, RuntimeNumber, np.ndarray, range, slice))
+"""Types whose operators look at nothing but the operands."""
 
 MAXIMUM_DEPTH = 400
 """Calls inside calls of user functions; each takes about eight of Python's own."""
@@ -272,11 +274,29 @@ class Session:
 
     def operate(self, function: Callable[..., Any], *operands: Any) -> Any:
         """An operator of Python."""
+        if not all(type(operand) in _PLAIN for operand in operands):
+            name = function.__name__.strip("_")
+            result = self.by_method(f"__{name}__", *operands)
+            if result is not MISSING and result is not NotImplemented:
+                return result
+            shallow = function in calls.LOADS
+            unread.note_looking(self, operands, f"the operator '{name}'", takes_callables=True, shallow=shallow)
         result = self.library(function, operands, {})
         if isinstance(result, Tensor):
             return self.made(result, operands)
         fresh = type(result) in (list, dict, set) and not any(result is o for o in operands)
         return self.journal.born(result) if fresh and function not in calls.LOADS else result
+
+    def by_method(self, name: str, *operands: Any) -> Any:
+        """What a method of user code gives that stands for an operator of its object; MISSING if there is none."""
+        kind = type(operands[0])
+        method = in_class(kind, name)
+        if not unread.is_user_function(method):
+            return MISSING
+        attributes.of_class(self, kind, name, method)
+        if not self.journal.is_own(operands[0]):
+            self.guards.class_of(operands[0])
+        return self.call(self.frames[-1], method, operands, {})
 
     def adopt(self, value: Any) -> Any:
         """Something that joining two paths has made is new, but for values that two slots share."""
@@ -308,6 +328,12 @@ class Session:
 
     def iterate(self, iterable: Any) -> Iterator[Any]:
         self.consume(iterable)
+        if unread.is_user_class(type(iterable)):
+            given = self.by_method("__iter__", iterable)
+            if given is not MISSING and given is not iterable:
+                return self.iterate(given)
+        if type(iterable) not in _PLAIN and not self.journal.is_own(iterable):
+            unread.note_looking(self, (iterable,), "iteration", takes_callables=True, shallow=True)
         return sequences.iterated(self, iterable)
 
     def consume(self, value: Any) -> None:
@@ -352,16 +378,12 @@ class Session:
 
     def look_into(self, container: Any) -> None:
         """The items of a container matter: if it comes from outside, they must stay as they are."""
-        if not isinstance(container, CONTAINERS) or id(container) not in self._outside:
+        if not isinstance(container, CONTAINERS + BUFFERS) or self.journal.is_own(container):
             return
-        if not self.is_written(Content(container)):
-            self.guards.content(container, f"what {a(type(container).__name__)} holds")
+        change = self.root.changes.get(Content(container).key) if isinstance(container, CONTAINERS) else None
+        self.guards.content(container, None if change is None else change.before)
 
     def is_written(self, slot: Slot) -> bool:
         """Whether a slot holds what has been written; not, if only another path has written it."""
         change = self.root.changes.get(slot.key)
         return change is not None and not unchanged(change.before, slot.get())
-
-    def is_stable(self, scope: Mapping[str, Any], value: Any) -> bool:
-        """Whether a global needs no guard: modules, and functions and classes of msc, stay what they are."""
-        return isinstance(value, ModuleType) or str(getattr(value, "__module__", "")).startswith("msc.")

@@ -1,9 +1,15 @@
-"""From a code object to the syntax tree that it was compiled from, and back; files are parsed once."""
+"""From a code object to the syntax tree that it was compiled from, and back; files are parsed once.
+
+The tree is that of the code which runs, not of what the file has come to hold since: it compiles to the same bytecode.
+"""
 
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
@@ -58,14 +64,19 @@ class SourceFile:
     lines: list[str]
     scopes: dict[tuple[int, str], list[Scope]] = field(default_factory=dict[tuple[int, str], list[Scope]])
     owners: dict[ast.AST, str] = field(default_factory=dict[ast.AST, str])
+    codes: dict[tuple[int, str], list[CodeType]] = field(default_factory=dict[tuple[int, str], list[CodeType]])
+    """What the file compiles to, by the line at which code begins and its name."""
 
     @classmethod
     def parse(cls, name: str, lines: list[str]) -> SourceFile | None:
         try:
             tree = ast.parse("".join(lines))
-        except SyntaxError:
+            forms = list(_compiled_forms(tree, "".join(lines), name))
+        except (SyntaxError, ValueError, RecursionError):
             return None
         file = cls(name, lines)
+        for code in forms:
+            file._index_code(code)
         file._index(tree, None)
         return file
 
@@ -78,6 +89,16 @@ class SourceFile:
         for child in ast.iter_child_nodes(node):
             self._index(child, inside)
 
+    def _index_code(self, code: CodeType) -> None:
+        self.codes.setdefault((code.co_firstlineno, code.co_name), []).append(code)
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                self._index_code(inner)
+
+    def has(self, code: CodeType) -> bool:
+        """Whether the file compiles to this bytecode."""
+        return code in self.codes.get((code.co_firstlineno, code.co_name), ())
+
     def node_of(self, code: CodeType) -> Scope | None:
         """The node that `code` was compiled from; of several on a line, the one that its instructions lie in."""
         candidates = self.scopes.get((code.co_firstlineno, code.co_name), [])
@@ -89,18 +110,36 @@ class SourceFile:
         return fitting[0] if fitting else None
 
 
+def _compiled_forms(tree: ast.Module, text: str, name: str) -> Iterator[CodeType]:
+    """The code that a file becomes when it is imported; pytest rewrites the asserts of test files before."""
+    yield compile(tree, name, "exec", dont_inherit=True)
+    pytest = sys.modules.get("_pytest.assertion.rewrite")
+    if pytest is not None:
+        rewritten = copy.deepcopy(tree)
+        pytest.rewrite_asserts(rewritten, text.encode(), name)
+        yield compile(rewritten, name, "exec", dont_inherit=True)
+
+
 def source_of(code: CodeType) -> CodeSource | None:
     """The source of a code object; None where there is no file, or it does not have the function any more."""
-    if code in _SOURCES:
-        return _SOURCES[code]
+    key = (code, code.co_filename)
+    if key not in _SOURCES:
+        _SOURCES[key] = _found(code)
+    return _SOURCES[key]
+
+
+def _found(code: CodeType) -> CodeSource | None:
+    """The source in the text of the file that is known, which may be older than the file; or in the file as it is."""
     file = _file(code.co_filename)
-    node = None if file is None else file.node_of(code)
-    source = None if file is None or node is None else CodeSource(node, code, file)
-    _SOURCES[code] = source
-    return source
+    if file is None or not file.has(code):
+        linecache.checkcache(code.co_filename)
+        file = _file(code.co_filename)
+    node = file.node_of(code) if file is not None and file.has(code) else None
+    return None if file is None or node is None else CodeSource(node, code, file)
 
 
-_SOURCES: dict[CodeType, CodeSource | None] = {}
+_SOURCES: dict[tuple[CodeType, str], CodeSource | None] = {}
+"""By the file as well: code objects of two files are equal if their texts are."""
 _FILES: dict[str, tuple[int, SourceFile | None]] = {}
 
 

@@ -12,9 +12,11 @@ from typing import Any
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
+from msc.frontend.reader import unread
 from msc.frontend.reader.branches import choose
 from msc.frontend.reader.expressions import aligned
 from msc.frontend.reader.frames import Frame
+from msc.frontend.reader.guards import MISSING
 from msc.frontend.reader.numbers import DTYPES, RuntimeNumber, as_kind
 from msc.frontend.reader.ranges import make_range
 from msc.frontend.reader.structures import Flattening, SameObject, fill
@@ -24,17 +26,31 @@ _ABSENT = object()
 
 
 def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
+    _note_class(frame, value)
     return frame.session.is_instance(value, kinds)
 
 
+def _note_class(frame: Frame, value: Any) -> None:
+    """The class of an object of a user matters."""
+    if unread.is_user_class(type(value)) and not frame.session.journal.is_own(value):
+        frame.session.guards.class_of(value)
+
+
 def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
+    _note_class(frame, args[0])
     if len(args) == 1 and isinstance(args[0], RuntimeNumber):
         return args[0].kind
     return type(*args, **kwargs)
 
 
 def _len(frame: Frame, container: Any) -> int:
-    frame.session.look_into(container)
+    session = frame.session
+    session.look_into(container)
+    if unread.is_user_class(type(container)):
+        length = session.by_method("__len__", container)
+        if length is not MISSING:
+            return length
+    unread.note_looking(session, (container,), "len()", takes_callables=True, shallow=True)
     return len(container)
 
 
@@ -85,7 +101,7 @@ def _converted(kind: type) -> Callable[..., Any]:
         value = args[0] if len(args) == 1 and not kwargs else None
         session = frame.session
         if not session.is_symbolic(value):
-            return kind(*(session.real(a) for a in args), **kwargs)
+            return _plainly(frame, kind, args, kwargs)
         if kind is bool:
             decided = session.truth(value)
             return RuntimeNumber(bool, decided) if isinstance(decided, Tensor) else decided
@@ -99,11 +115,25 @@ def _converted(kind: type) -> Callable[..., Any]:
     return convert
 
 
+def _plainly(frame: Frame, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a class makes of values that the graph does not compute; a method of user code that says so is read."""
+    session = frame.session
+    if kind is bool and len(args) == 1:
+        return session.truth(args[0])
+    value = session.by_method(f"__{kind.__name__}__", args[0]) if len(args) == 1 else MISSING
+    if value is not MISSING:
+        return value
+    unread.note_looking(session, args, f"{kind.__name__}()")
+    return kind(*(session.real(a) for a in args), **kwargs)
+
+
 def _extreme(native: Callable[..., Any], is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def find(frame: Frame, *args: Any, **kwargs: Any) -> Any:
         session = frame.session
         items = list(session.iterate(args[0])) if len(args) == 1 else list(args)
         if kwargs or not any(map(session.is_symbolic, items)):
+            values = [*items, *kwargs.values()]
+            unread.note_looking(session, values, native.__name__)
             return native(*args, **kwargs) if len(args) != 1 else native(items, **kwargs)
         best = items[0]
         for item in items[1:]:
