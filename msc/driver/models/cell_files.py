@@ -26,6 +26,7 @@ from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
 from msc.support.files import read_source
+from msc.support.other_frameworks import advice_for, framework_of
 from msc.support.wording import counted
 from msc.weights.safetensors_file import TensorFile
 
@@ -59,6 +60,7 @@ def _target(path: Path, text: str) -> Any:
     if not name and len(cells) == 1:
         name = next(iter(cells))
     found = own.get(name)
+    _refuse_foreign(path, {name: found} if found is not None else own)
     if found is None or not (callable(found) or isinstance(found, Cell)):
         choices = ", ".join(cells) or "none"
         help_ = did_you_mean(name, cells) if name else f"write {path}:Net"
@@ -71,6 +73,17 @@ def _target(path: Path, text: str) -> Any:
     given, named = _constructor_arguments(text) if called else ([], {})
     with UserCode("MSC0852", f"{name}(...) cannot be made"):
         return found(*given, **named)
+
+
+def _refuse_foreign(path: Path, values: Mapping[str, Any]) -> None:
+    """Raise MSC0851 where what a file has is a network of another framework, and no Cell."""
+    if any(_is_cell(value) for value in values.values()):
+        return
+    for name, value in values.items():
+        framework = framework_of(value)
+        if framework is not None and (isinstance(value, type) or callable(value)):
+            message = f"'{name}' in '{path}' is a network of {framework}; msc reads Cells and functions of its own"
+            raise MscError(Diagnostic("MSC0851", message, help=advice_for(value)))
 
 
 def _is_cell(value: object) -> bool:
