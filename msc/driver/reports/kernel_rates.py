@@ -35,6 +35,8 @@ class KernelWork:
     flops: int
     bytes: int
     runs: int | None = 1
+    origins: tuple[str, ...] = field(default=(), compare=False)
+    """The operations of the model that it computes: nodes by name for ONNX, places in the text for others."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,17 @@ class KernelRate:
     gbytes_per_second: float
     share_of_peak: float | None = None
     share_of_bandwidth: float | None = None
+    origins: tuple[str, ...] = ()
+
+    @property
+    def is_above_peak(self) -> bool:
+        """Whether a kernel is faster than the machine was found to be."""
+        return max(self.share_of_peak or 0.0, self.share_of_bandwidth or 0.0) > 1
+
+    @property
+    def nearest_limit(self) -> float:
+        """The larger share of what the machine can do: a small one says that there is time to win."""
+        return max(self.share_of_peak or 0.0, self.share_of_bandwidth or 0.0)
 
     @staticmethod
     def of(work: KernelWork, seconds: float, machine: Roofline | None) -> KernelRate:
@@ -58,7 +71,7 @@ class KernelRate:
         flops, nbytes = work.flops / max(seconds, 1e-12), work.bytes / max(seconds, 1e-12)
         peak = None if machine is None else flops / machine.flops_per_second
         bandwidth = None if machine is None else nbytes / machine.bandwidth(work.bytes)
-        return KernelRate(work.flops, work.bytes, flops * 1e-9, nbytes * 1e-9, peak, bandwidth)
+        return KernelRate(work.flops, work.bytes, flops * 1e-9, nbytes * 1e-9, peak, bandwidth, work.origins)
 
 
 def rates(

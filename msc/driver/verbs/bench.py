@@ -23,6 +23,14 @@ from msc.driver.verbs.verb import COUNT, NUMBER, Verb
     "--warm-up", type=COUNT, default=10, show_default=True, metavar="N", help="Calls before that, which do not count."
 )
 @click.option("--kernels", is_flag=True, help="Time every kernel as well, in a build with clocks between them.")
+@click.option(
+    "--sort",
+    type=click.Choice(["call", "time", "name", "flops", "peak"]),
+    default="call",
+    help="Order of the kernels: slowest first, by name, by GFLOP/s, or farthest from the machine's limits.",
+)
+@click.option("--trace", metavar="FILE.json", help="Write calls with their kernels there, for Perfetto.")
+@click.option("--peaks", is_flag=True, help="Measure anew what the machine can do at best.")
 @click.option("--json", "as_json", is_flag=True, help="Print seconds as JSON.")
 @click.option("--no-cache", is_flag=True, help="Compile even if there is an earlier result.")
 @with_compile_options
@@ -33,6 +41,9 @@ def command(
     seconds: float,
     warm_up: int,
     kernels: bool,
+    sort: str,
+    trace: str | None,
+    peaks: bool,
     as_json: bool,
     no_cache: bool,
     options: CompileOptions,
@@ -45,5 +56,15 @@ def command(
     from msc.driver.reports.benchmark import Workload, benchmark, measurement_text
 
     workload = Workload(read_values(inputs), seed, warm_up, seconds)
-    measured = benchmark(model, options, workload, by_kernel=kernels, use_cache=not no_cache)
-    click.echo(json.dumps(measured.to_json()) if as_json else measurement_text(measured))
+    by_kernel = kernels or trace is not None or peaks or sort != "call"
+    measured = benchmark(model, options, workload, by_kernel=by_kernel, use_cache=not no_cache, peaks_again=peaks)
+    click.echo(json.dumps(measured.to_json()) if as_json else measurement_text(measured, sort))
+    if trace is not None:
+        from pathlib import Path
+
+        from msc.driver.reports.run_trace import is_trace, trace_text
+        from msc.support.outputs import OutputSet
+
+        with OutputSet() as files:
+            files.write(Path(trace), trace_text(measured, model, options.team), is_trace)
+        click.echo(f"wrote {trace}: open it in https://ui.perfetto.dev", err=True)
