@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -201,7 +202,7 @@ def measurement_text(measurement: Measurement, sort: str = "call") -> str:
         columns = f"{'GFLOP/s':>10}{'of peak':>9}{'GB/s':>9}{'of memory':>11}  computes"
         lines.append(f"\n{'kernel':<44}{'us':>12}{'share':>8}{columns}")
         pairs = zip(measurement.kernels, measurement.rates, strict=True)
-        lines += [_kernel_line(*pair) for pair in sorted(pairs, key=lambda pair: ORDERS[sort](*pair))]
+        lines += [_kernel_line(*pair) for pair in sorted(pairs, key=lambda pair: _place(sort, *pair))]
         lines.append(_total_line(measurement))
         rest = max(0.0, timing.median - sum(kernel.seconds for kernel in measurement.kernels))
         lines.append(f"{'(the call from Python, and between kernels)':<44}{rest * 1e6:>12.2f}")
@@ -209,14 +210,18 @@ def measurement_text(measurement: Measurement, sort: str = "call") -> str:
     return "\n".join(lines)
 
 
-ORDERS: Mapping[str, Callable[[KernelTime, KernelRate | None], object]] = {
-    "call": lambda kernel, rate: 0,
-    "time": lambda kernel, rate: -kernel.seconds,
-    "name": lambda kernel, rate: kernel.name,
-    "flops": lambda kernel, rate: -(rate.gflops_per_second if rate is not None else 0.0),
-    "peak": lambda kernel, rate: rate.nearest_limit if rate is not None else 2.0,
-}
+ORDERS = ("call", "time", "name", "flops", "peak")
 """Orders of kernels: as they are called, slowest first, by name, fastest first, farthest from the machine's limits."""
+
+
+def _place(order: str, kernel: KernelTime, rate: KernelRate | None) -> tuple[float, str]:
+    """What kernels are sorted by: calls stay in their order."""
+    if order == "name":
+        return 0.0, kernel.name
+    known = {"time": -kernel.seconds}
+    if rate is not None:
+        known |= {"flops": -rate.gflops_per_second, "peak": rate.nearest_limit}
+    return known.get(order, 0.0 if order == "call" else math.inf), ""
 
 
 def _total_line(measurement: Measurement) -> str:
