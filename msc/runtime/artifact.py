@@ -51,6 +51,23 @@ def load(path: Source) -> CompiledModel:
         return _load(_open(file), file, changes=True)
 
 
+def signature_of(path: Path) -> Signature:
+    """What an artifact says of itself, also one for another machine. Nothing of it is mapped for execution.
+
+    Raises MSC0001 and MSC0504 as `load`.
+    """
+    descriptor, name = _open(path), f"'{path}'"
+    try:
+        size = os.fstat(descriptor).st_size
+        seal = read_seal(descriptor, size - trailer_bytes(descriptor, size))
+        check_seal(descriptor, seal)
+        return Signature.from_json(seal.signature)
+    except (OSError, ValueError) as error:
+        raise _refused(name, str(error)[:300]) from error
+    finally:
+        os.close(descriptor)
+
+
 def load_bytes(data: bytes) -> CompiledModel:
     """Load an artifact from its bytes. Raises as `load`."""
     return _load(copy_of_bytes(data), None, changes=False, known=False)

@@ -23,6 +23,7 @@ from typing import IO, Self
 from msc.support import streams
 from msc.support.destinations import Destination, resolved
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.escaping import printable
 from msc.support.files import cannot_write, default_mode
 
 Recogniser = Callable[[Path], bool]
@@ -294,7 +295,7 @@ def print_text(text: str) -> None:
     if stream is None:
         raise MscError(Diagnostic("MSC0004", "cannot write to the standard output: it is closed"))
     try:
-        stream.write(text)
+        stream.write(printable(text) if stream.isatty() else text)
         stream.flush()
     except BrokenPipeError:
         raise

@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TextIO
 
+from msc.support.escaping import shown
+
 PATIENCE = 2.0
 """Seconds without a word."""
 _PERIOD = 0.25
@@ -74,7 +76,7 @@ def progress(stream: TextIO | None = None) -> Generator[None]:
 def step(text: str) -> None:
     """Say what begins now. Costs nothing where nobody looks."""
     if _display is not None:
-        _display.step = text
+        _display.step = shown(text)
 
 
 def _terminal(stream: TextIO | None) -> TextIO | None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from errno import ELOOP
 from functools import cache, partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
 import msc
@@ -97,9 +99,27 @@ class ArtifactCache:
         return store.folder / f"{self._base}.json"
 
     def _key(self, store: Cache, names: Iterable[str]) -> str:
-        """Raises OSError when one of the files cannot be read."""
-        hashes = [part for name in names for part in (name, store.memo.digest(self._folder / name))]
+        """Raises OSError when one of the files cannot be read, and when its reader has more to check than its bytes."""
+        own = [(name, _plain_inside(self._folder, name)) for name in names]
+        hashes = [part for name, path in own for part in (name, store.memo.digest(path))]
         return digest((self._base or "", *hashes))
+
+
+def _plain_inside(folder: Path, name: str) -> Path:
+    """A file with one name in a folder, on the way to which there is no link. Raises OSError.
+
+    Readers decide about all others: where a link leads can change without a change of any bytes, and what is read
+    through one is therefore compiled each time.
+    """
+    path = folder
+    for part in PurePosixPath(name).parts:
+        path /= part
+        status = path.lstat()
+        if part in ("..", "/") or stat.S_ISLNK(status.st_mode):
+            raise OSError(ELOOP, "it is no plain file of the folder", str(path))
+    if not stat.S_ISREG(path.stat().st_mode) or path.stat().st_nlink != 1:
+        raise OSError(ELOOP, "it is no plain file of the folder", str(path))
+    return path
 
 
 def _base_key(model: str, options: CompileOptions, memo: FileMemo) -> str | None:

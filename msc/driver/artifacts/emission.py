@@ -19,6 +19,7 @@ from msc.runtime.program import CProgram
 from msc.runtime.recognition import is_built
 from msc.runtime.weights import assembly_name, bytes_name, is_weights_file, weights_assembly, write_weights
 from msc.support.collection import collect_young, paused_collection
+from msc.support.escaping import printable
 from msc.support.files import append_file
 from msc.support.folder_outputs import filled_folder
 from msc.support.marks import goes_with_another, is_marked, marked
@@ -115,7 +116,7 @@ def _write_companions(files: OutputSet, out: Path, program: CProgram, compilatio
     with suppress(OSError):
         if goes_with_another(header, out.stem, program.header):
             note = f"'{header}' went with another output until now; --name gives this one a header of its own"
-            print(f"note: {note}", file=sys.stderr)
+            print(f"note: {printable(note)}", file=sys.stderr)
     files.write(header, marked(program.header, ".h", out.stem), is_marked)
     if compilation is None or not program.signature.weights_bytes:
         return

@@ -15,6 +15,7 @@ from msc.dialects.arrays import dtype_text
 from msc.driver.models.model_inputs import Elements, Value
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, did_you_mean, raise_any
+from msc.support.escaping import shown
 from msc.support.folder_outputs import filled_folder
 from msc.support.outputs import OutputGuard
 
@@ -105,7 +106,7 @@ def _mismatch(outputs: Mapping[str, Array], name: str, value: Value, tolerance: 
 def describe(outputs: Mapping[str, Array]) -> str:
     """Outputs for people: name, type and elements, long ones shortened."""
     return "\n".join(
-        f"{name}: {array.dtype} {list(array.shape)}\n{np.array2string(_shown(array), precision=6, threshold=64)}"
+        f"{shown(name)}: {array.dtype} {list(array.shape)}\n{np.array2string(_shown(array), precision=6, threshold=64)}"
         for name, array in outputs.items()
     )
 

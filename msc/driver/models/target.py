@@ -12,6 +12,7 @@ from msc.backends.stage import COMMON
 from msc.dialects.ms.target import TargetAttr, set_target, target_attribute
 from msc.driver.models.reading_models import LoadedModel, made_for_another
 from msc.driver.options import CompileOptions
+from msc.support.escaping import printable
 from msc.support.wording import counted
 
 
@@ -24,7 +25,7 @@ def note_target(model: LoadedModel, options: CompileOptions) -> None:
     said, wanted = target_attribute(model.module), target_for(model, options)
     if said is not None and _differ(said, wanted) and model.stage not in COMMON:
         note = f"'{model.path}' was made for {_text(said)}; from here on it is compiled for {_text(wanted)}"
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {printable(note)}", file=sys.stderr)
     set_target(model.module, wanted)
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from msc.driver.passes.registry import all_passes
 from msc.ir.locations import SourcePrinter
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.escaping import printable
 
 
 def format_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
@@ -37,7 +38,7 @@ class IrDump:
         changed = text != self._before
         self._before = text
         if self._wanted & {"all", name} or ("changed" in self._wanted and changed):
-            print(f"// -----// IR after {name} //----- //\n{text}", file=sys.stderr)
+            print(f"// -----// IR after {name} //----- //\n{printable(text)}", file=sys.stderr)
 
     def _format(self, module: ModuleOp) -> str:
         return format_module(module, generic=self._generic, debuginfo=self._debuginfo)

@@ -35,6 +35,7 @@ from msc.runtime.machine import Roofline
 from msc.schedule.schedule_kernels import schedule_of
 from msc.schedule.tuning.neighbours import Neighbourhood
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.escaping import shown
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 
@@ -201,7 +202,7 @@ def explanation_text(kernels: tuple[KernelExplanation, ...]) -> str:
 
 
 def _paragraph(kernel: KernelExplanation) -> str:
-    lines = [f"{kernel.function or kernel.label} ({kernel.pattern}){_costs(kernel)}"]
+    lines = [f"{shown(kernel.function or kernel.label)} ({kernel.pattern}){_costs(kernel)}"]
     sections = (
         ("runs", _runs_line(kernel)),
         ("made of", kernel.operations),
@@ -214,7 +215,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("measured", _measured_lines(kernel)),
     )
     for title, items in sections:
-        lines += [f"  {title if i == 0 else '':<9} {item}" for i, item in enumerate(items)]
+        lines += [f"  {title if i == 0 else '':<9} {shown(item, 1000)}" for i, item in enumerate(items)]
     return "\n".join(lines)
 
 

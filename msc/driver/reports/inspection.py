@@ -21,9 +21,10 @@ from msc.driver.models.entry import entry_function
 from msc.driver.models.open_tensors import OpenTensor, open_inputs, open_outputs
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, size_text
-from msc.runtime.artifact import load
+from msc.runtime.artifact import signature_of
 from msc.runtime.program import Signature, SizeSpec, TensorSpec
 from msc.support.diagnostics import DecidedByCall
+from msc.support.escaping import shown
 from msc.weights.safetensors_file import DTYPES, TensorFile
 
 
@@ -60,7 +61,7 @@ class Report:
 def inspect_file(path: str, options: CompileOptions) -> Report:
     """The report of a file by its extension. Raises what reading and compiling it raise."""
     if path.endswith(".so"):
-        return _of_signature(load(path).signature)
+        return _of_signature(signature_of(Path(path)))
     if path.endswith(".safetensors"):
         return _of_weights(TensorFile(Path(path)))
     return _of_model(path, options)
@@ -147,16 +148,18 @@ def _parameter_bytes(parameter: ParameterOp) -> int:
 def report_text(report: Report) -> str:
     """For people."""
     lines = [f"kind        {report.kind}"]
-    lines += [f"{'functions' if i == 0 else '':<12}{text}" for i, text in enumerate(report.functions)]
+    lines += [f"{'functions' if i == 0 else '':<12}{shown(text, 1000)}" for i, text in enumerate(report.functions)]
     for title, items in (("inputs", report.inputs), ("outputs", report.outputs)):
-        lines += [f"{title if i == 0 else '':<12}{t.name}: {t.type_text}" for i, t in enumerate(items)]
+        lines += [f"{title if i == 0 else '':<12}{shown(t.name)}: {t.type_text}" for i, t in enumerate(items)]
     if report.sizes:
-        lines.append(f"{'sizes':<12}{', '.join(f'{n}={low}..{high}' for n, (low, high) in report.sizes.items())}")
+        lines.append(
+            f"{'sizes':<12}{', '.join(f'{shown(n)}={low}..{high}' for n, (low, high) in report.sizes.items())}"
+        )
     lines += [
         f"{'operations' if i == 0 else '':<12}{n:>5} {name}" for i, (name, n) in enumerate(report.operations.items())
     ]
     lines += [
-        f"{'parameters' if i == 0 else '':<12}{name}: {type_}"
+        f"{'parameters' if i == 0 else '':<12}{shown(name)}: {type_}"
         for i, (name, type_) in enumerate(report.parameters.items())
     ]
     numbers = (

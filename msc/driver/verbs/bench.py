@@ -9,7 +9,7 @@ import click
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import COUNT, NUMBER, Verb
+from msc.driver.verbs.verb import COUNT, NUMBER, Verb, say
 
 
 @click.command(name="bench", cls=Verb)
@@ -58,7 +58,7 @@ def command(
     workload = Workload(read_values(inputs), seed, warm_up, seconds)
     by_kernel = kernels or trace is not None or peaks or sort != "call"
     measured = benchmark(model, options, workload, by_kernel=by_kernel, use_cache=not no_cache, peaks_again=peaks)
-    click.echo(json.dumps(measured.to_json()) if as_json else measurement_text(measured, sort))
+    say(json.dumps(measured.to_json()) if as_json else measurement_text(measured, sort))
     if trace is not None:
         from pathlib import Path
 
@@ -67,4 +67,4 @@ def command(
 
         with OutputSet() as files:
             files.write(Path(trace), trace_text(measured, model, options.team), is_trace)
-        click.echo(f"wrote {trace}: open it in https://ui.perfetto.dev", err=True)
+        say(f"wrote {trace}: open it in https://ui.perfetto.dev", err=True)

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 
@@ -30,9 +30,9 @@ def command(clear: bool, as_json: bool) -> None:
         cache.clear()
     if as_json:
         found = {"folder": str(cache.folder), "models": len(sizes), "bytes": sum(sizes), "maximum_bytes": MAXIMUM_BYTES}
-        click.echo(json.dumps({**found, "cleared": clear}))
+        say(json.dumps({**found, "cleared": clear}))
     else:
         held = (
             f"{counted(len(sizes), 'compiled model')}, {sum(sizes) / 1e6:.1f} MB of at most {MAXIMUM_BYTES / 1e6:.0f}"
         )
-        click.echo(f"{'removed from ' if clear else ''}{cache.folder}: {held}")
+        say(f"{'removed from ' if clear else ''}{cache.folder}: {held}")

@@ -12,7 +12,7 @@ import click
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.verbs.completion import files, forms, one_of, stages
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 
 if TYPE_CHECKING:
     from msc.driver.artifacts.forms import Output
@@ -76,7 +76,7 @@ def command(
     output = choose_output(emit, out, stop_after, options.backend)
     last = output.form if output.form == output.last_stage else C
     for option in idle_options(given_options(click.get_current_context()), last, options.backend):
-        click.echo(f"note: {option} changes nothing up to stage '{last}'", err=True)
+        say(f"note: {option} changes nothing up to stage '{last}'", err=True)
     reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps), force)
     with written_files() as written:
         _compile(model, output, replace(options, name=name, profile=profile), reporting, timing, not no_cache)
@@ -99,7 +99,7 @@ def _compile(
 
     compilation = emit(model, output, options, reporting, force=reporting.force)
     if timing:
-        click.echo(timing_table(compilation.steps), err=True)
+        say(timing_table(compilation.steps), err=True)
 
 
 def _tell(output: Output, written: Sequence[Path], folders: Sequence[Path | None]) -> None:
@@ -110,7 +110,7 @@ def _tell(output: Output, written: Sequence[Path], folders: Sequence[Path | None
         return
     beside = [path for path in written if path.parent == output.path.parent and path != output.path]
     names = [output.path, *beside, *(folder for folder in folders if folder is not None)]
-    click.echo(f"wrote {', '.join(map(str, dict.fromkeys(names)))}", err=True)
+    say(f"wrote {', '.join(map(str, dict.fromkeys(names)))}", err=True)
 
 
 def _folder(name: str | None) -> Path | None:

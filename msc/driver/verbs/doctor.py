@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 import msc
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 from msc.support.diagnostics import MscError
 from msc.support.wording import counted
 
@@ -45,7 +45,7 @@ def command(as_json: bool) -> int:
     Example: msc doctor
     """
     findings = tuple(examine())
-    click.echo(json.dumps([asdict(finding) for finding in findings]) if as_json else "\n".join(map(str, findings)))
+    say(json.dumps([asdict(finding) for finding in findings]) if as_json else "\n".join(map(str, findings)))
     return 0 if all(finding.remedy is None for finding in findings) else 1
 
 

@@ -12,7 +12,7 @@ import click
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.completion import subjects, words_or_files
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 from msc.support.codes import CODES
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -38,13 +38,13 @@ def command(
     Example: msc explain MSC0201, msc explain ms.conv2d, or msc explain lenet5.mir --kernel conv2d_relu
     """
     if subject is None:
-        click.echo("\n".join(f"{entry.code}  {entry.title}" for entry in CODES.values()))
+        say("\n".join(f"{entry.code}  {entry.title}" for entry in CODES.values()))
     elif _OPERATION.fullmatch(subject) and not Path(subject).exists():
-        click.echo(_explain_operation(subject, as_json))
+        say(_explain_operation(subject, as_json))
     elif _CODE.fullmatch(subject) and any(map(str.isdigit, subject)) and not _NAME.fullmatch(subject):
-        click.echo(explain_code(subject, as_json=as_json))
+        say(explain_code(subject, as_json=as_json))
     elif _NAME.fullmatch(subject) and not Path(subject).exists() and Path(subject).suffix not in _FILES:
-        click.echo(_explain_name(subject, as_json))
+        say(_explain_name(subject, as_json))
     else:
         _explain_model(subject, kernel, measured, as_json, options)
 
@@ -83,7 +83,7 @@ def _explain_model(
 
     times = MeasuredKernels.read(Path(measured)) if measured is not None else None
     kernels = explain_model(model, options, kernel, times)
-    click.echo(json.dumps([asdict(k) for k in kernels]) if as_json else explanation_text(kernels))
+    say(json.dumps([asdict(k) for k in kernels]) if as_json else explanation_text(kernels))
 
 
 def explain_code(code: str, *, as_json: bool = False) -> str:

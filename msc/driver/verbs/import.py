@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from msc.driver.verbs.completion import files
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 
 
 @click.command(name="import", cls=Verb)
@@ -47,4 +47,4 @@ def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], 
     files = (Path(model), *(Path(model).parent / name for name in imported.files))
     with written_files() as written:
         save(imported, out, OutputGuard(files, force))
-    click.echo(f"wrote {', '.join(map(str, written))}", err=True)
+    say(f"wrote {', '.join(map(str, written))}", err=True)

@@ -9,7 +9,7 @@ import click
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 
 
 @click.command(name="inspect", cls=Verb)
@@ -24,4 +24,4 @@ def command(file: str, as_json: bool, options: CompileOptions) -> None:
     from msc.driver.reports.inspection import inspect_file, report_text
 
     report = inspect_file(file, options)
-    click.echo(json.dumps(report.to_json()) if as_json else report_text(report))
+    say(json.dumps(report.to_json()) if as_json else report_text(report))

@@ -8,7 +8,7 @@ import click
 
 from msc.driver.verbs.cell_options import with_cells
 from msc.driver.verbs.completion import files, marches, one_of, passes, several_of, targets
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 
 
 class _Opt(Verb):
@@ -70,7 +70,7 @@ def command(
     Example: msc opt lenet5.mir -p 'expand-composites,canonicalize' --print-ir-after changed
     """
     if show_passes or show_dialects:
-        click.echo(_listing(show_passes))
+        say(_listing(show_passes))
         return
     from pathlib import Path
 

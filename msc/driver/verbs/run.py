@@ -10,7 +10,7 @@ import click
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import COUNT, NUMBER, Verb
+from msc.driver.verbs.verb import COUNT, NUMBER, Verb, say
 
 if TYPE_CHECKING:
     from msc.runtime.artifact import CompiledModel
@@ -66,10 +66,10 @@ def command(
     pairs = zip(compiled.signature.inputs, arrays, strict=True)
     results = compiled.results(*(own_array(t, a) if t.order else np.array(a, order="C") for t, a in pairs))
     outputs = {t.name: array for t, array in zip(compiled.signature.results, results, strict=True)}
-    click.echo(to_json(outputs) if as_json else describe(outputs))
+    say(to_json(outputs) if as_json else describe(outputs))
     if output_dir is not None:
         read = (*(path for library in libraries for path in library.inputs), *value_files(inputs), *value_files(expect))
         save_outputs(outputs, Path(output_dir), OutputGuard(read, force))
     check_expected(outputs, expected, Tolerance(atol, rtol))
     if expected:
-        click.echo(f"as expected: {', '.join(expected)}", err=True)
+        say(f"as expected: {', '.join(expected)}", err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from msc.driver.verbs.cell_options import with_cells
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.outputs import OutputGuard
 
@@ -95,17 +95,17 @@ def command(
     options = SimulationOptions(l2=L2State.of(l2, l2_mb), limit=limit or INSTRUCTION_LIMIT)
     if cases is not None:
         options = replace(options, functional=timing_only is False)
-        tell = partial(click.echo, nl=False)
+        tell = partial(say, end="")
         simulate_cases(Path(cases), target, json_out, tell, options=options, force=force)
         return
     assert file is not None
     if not file.endswith(".dv.mir"):
         _check_model_options({"--trace": trace, "--csv": csv, "--svg": svg, "--emit": emit, "--window": window})
-        click.echo(_model(file, target, dims, json_out, options, force=force, check=check), nl=False)
+        say(_model(file, target, dims, json_out, options, force=force, check=check), end="")
         return
     outputs = Outputs(json_out, trace, csv, svg, _window(window), force)
     options = replace(options, functional=not timing_only)
-    click.echo(simulate_file(file, target, options, check, outputs, emit), nl=False)
+    say(simulate_file(file, target, options, check, outputs, emit), end="")
 
 
 def _check_model_options(given: Mapping[str, str | None]) -> None:

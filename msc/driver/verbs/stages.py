@@ -12,7 +12,7 @@ import click
 
 from msc.backends.registry import DEFAULT, find_backend
 from msc.driver.verbs.completion import one_of, targets
-from msc.driver.verbs.verb import Verb
+from msc.driver.verbs.verb import Verb, say
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -42,9 +42,9 @@ def command(passes: bool, target: str, as_json: bool) -> None:
     """
     backend = find_backend(target)
     if as_json:
-        click.echo(_json(backend.table))
+        say(_json(backend.table))
     elif passes:
-        click.echo("\n".join(_passes(backend)))
+        say("\n".join(_passes(backend)))
     else:
         _print_table(backend.table)
 
@@ -54,7 +54,7 @@ def _print_table(stages: StageTable) -> None:
 
     rows = [(stage.name, stage.extension, stage.contents, stage.made_by) for stage in stages.stages]
     width = shutil.get_terminal_size().columns
-    click.echo(table_text(("stage", "file", "what stands in it", "made by"), rows, width))
+    say(table_text(("stage", "file", "what stands in it", "made by"), rows, width))
 
 
 def _passes(backend: Backend) -> Iterator[str]:

@@ -11,7 +11,7 @@ import click
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import COUNT, Verb
+from msc.driver.verbs.verb import COUNT, Verb, say
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -77,7 +77,7 @@ def _kept(error: MscError, text: str) -> MscError:
 
 
 def _tell(line: str) -> None:
-    click.echo(line, err=True)
+    say(line, err=True)
 
 
 def _silent(line: str) -> None:

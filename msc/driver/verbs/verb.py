@@ -1,4 +1,4 @@
-"""What all verbs share beyond their options: an option that is given twice is refused, numbers are in range."""
+"""What all verbs share beyond their options: how they print, and that options stand once and numbers are in range."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Any
 import click
 
 from msc.support.diagnostics import near_match
+from msc.support.escaping import printable
+
+
+def say(text: str, *, err: bool = False, end: str = "\n") -> None:
+    """Print lines for people, or JSON: what names in them hold gives no command to the terminal."""
+    click.echo(printable(text) + end, err=err, nl=False)
 
 
 class Verb(click.Command):

@@ -11,7 +11,7 @@ import click
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
-from msc.driver.verbs.verb import COUNT, NUMBER, Verb
+from msc.driver.verbs.verb import COUNT, NUMBER, Verb, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def command(
         checks = verify_against_runtime(model, options, settings)
     else:
         checks = verify_model(model, options, settings, reference)
-    click.echo(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks, against))
+    say(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks, against))
     return int(any(check.diverges for check in checks))
 
 

@@ -1,14 +1,17 @@
 """The cache of compiled models and weights that lie beside an ONNX file."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import onnx
 import pytest
+from safetensors.numpy import save_file
 
 import msc
+from msc import MscError
 from tests.unit.importers.models import model, node, tensor
 
 
@@ -47,3 +50,47 @@ def test_external_data_that_has_gone_is_no_hit(beside: Path) -> None:
     (beside.parent / "w.bin").unlink()
     with pytest.raises(msc.MscError, match="MSC0706"):
         value(beside)
+
+
+def outside(path: Path, folder: Path) -> None:
+    """The same bytes, by a link to another folder."""
+    target = folder / "outside"
+    path.rename(target)
+    path.symlink_to(target)
+
+
+def other_name(path: Path, folder: Path) -> None:
+    os.link(path, folder / "other")
+
+
+@pytest.mark.parametrize("change", [outside, other_name])
+def test_a_model_that_is_known_is_checked_as_one_that_is_not(
+    change: Callable[[Path, Path], None], beside: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert value(beside) == value(beside)
+    change(next(path for path in beside.parent.iterdir() if path != beside), tmp_path_factory.mktemp("elsewhere"))
+    with pytest.raises(MscError, match="MSC0706"):
+        value(beside)
+
+
+MIR = """builtin.module attributes {ms.weights = "w.safetensors"} {
+  ms.parameter @w : tensor<2xf32>
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %w = ms.get_parameter @w : tensor<2xf32>
+    %y = ms.add %x, %w : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    func.return %y : tensor<2xf32>
+  }
+}
+"""
+
+
+def test_weights_that_a_link_leads_to_are_checked_though_the_model_is_known(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    model, weights = tmp_path / "m.mir", tmp_path / "w.safetensors"
+    model.write_text(MIR)
+    save_file({"w": np.ones(2, np.float32)}, weights)
+    assert msc.compile(str(model))(np.ones(2, np.float32)).tolist() == [2, 2]
+    outside(weights, tmp_path_factory.mktemp("elsewhere"))
+    with pytest.raises(MscError, match="MSC0305"):
+        msc.compile(str(model))
