@@ -2,9 +2,9 @@
 
     python tools/document_examples.py README.md docs/*.md docs/*/*.md     # write the outputs as they are now
 
-A `console` block holds commands (`$ ...`) and what they print; a `python` block runs after those before it in the same
-document. Both run in a scratch folder that has the project's `examples`, `samples` and `msc`. Other blocks are only
-shown; one with a title, as in ```py title="examples/from_pytorch/encoder.py", shows that file.
+A `console` block holds commands (`$ ...`) and what they print; the `python` blocks of a document run one after the
+other, in one process. Both run in a scratch folder that has the project's `examples`, `samples` and `msc`. Other blocks
+are only shown; one with a title, as in ```py title="examples/from_pytorch/encoder.py", shows that file.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,20 @@ DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = 120
 _NOT_FOUND = 127
+_DONE = "\0done"
+_RUN_FILES = f"""
+import sys, traceback
+for line in sys.stdin:
+    path = line.rstrip()
+    try:
+        with open(path, encoding="utf-8") as file:
+            exec(compile(file.read(), path, "exec"), sys.modules["__main__"].__dict__)
+        print({_DONE!r}, 0, flush=True)
+    except BaseException:
+        traceback.print_exc(file=sys.stdout)
+        print({_DONE!r}, 1, flush=True)
+"""
+"""It runs the files named on its standard input in one scope. Each block is a file, from which graph mode reads it."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,47 @@ def blocks(document: str) -> Iterator[Block]:
         yield Block(match.group(1), match.group(2), match.start(2), match.end(2))
 
 
+class _Session:
+    """A process in which one python block runs after the other."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder, self._blocks = folder, 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-u", "-c", _RUN_FILES],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, text: str) -> None:
+        """Run a block. Raises RuntimeError, with what it printed, when it fails or takes too long."""
+        self._blocks += 1
+        name = f"example_{self._blocks}.py"
+        (self._folder / name).write_text(text, "utf-8")
+        write, read = self._process.stdin, self._process.stdout
+        assert write is not None
+        assert read is not None
+        write.write(f"{name}\n")
+        write.flush()
+        watch = threading.Timer(_SECONDS, self._process.kill)
+        watch.start()
+        printed = list[str]()
+        for line in read:
+            printed.append(line)
+            if _DONE in line:
+                break
+        watch.cancel()
+        if not printed or not printed[-1].endswith(f"{_DONE} 0\n"):
+            raise RuntimeError("".join(printed))
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
 class Shell:
     """Runs the examples of one document, one after another, in a folder of their own."""
 
@@ -50,7 +106,7 @@ class Shell:
             (folder / name).symlink_to(ROOT / name)
         programs = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         self._environment = {**os.environ, "PATH": programs, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "120"}
-        self._python = ""
+        self._session: _Session | None = None
 
     def console(self, text: str) -> str:
         """A console block with the outputs that its commands have here; `> ` goes on with the command before it."""
@@ -68,12 +124,16 @@ class Shell:
 
     def python(self, text: str) -> None:
         """Run a python block after those before it. Raises RuntimeError when it fails."""
-        self._python += text
-        program = self._folder / "example.py"  # graph mode reads sources from files
-        program.write_text(self._python, "utf-8")
-        self._run([sys.executable, program.name], check=True)
+        if self._session is None:
+            self._session = _Session(self._folder, self._environment)
+        self._session.run(text)
 
-    def _run(self, command: list[str], *, check: bool = False) -> str:
+    def end(self) -> None:
+        """End the process of the python blocks."""
+        if self._session is not None:
+            self._session.end()
+
+    def _run(self, command: list[str]) -> str:
         done = subprocess.run(
             command,
             cwd=self._folder,
@@ -84,7 +144,7 @@ class Shell:
             timeout=_SECONDS,
             check=False,
         )
-        if done.returncode == _NOT_FOUND or (check and done.returncode):
+        if done.returncode == _NOT_FOUND:
             raise RuntimeError(done.stdout)
         return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
 
@@ -95,12 +155,15 @@ def refreshed(document: str) -> str:
     position = 0
     with tempfile.TemporaryDirectory() as folder:
         shell = Shell(Path(folder))
-        for block in blocks(document):
-            parts.append(document[position : block.start])
-            parts.append(shell.console(block.text) if block.language == "console" else block.text)
-            if block.language == "python":
-                shell.python(block.text)
-            position = block.stop
+        try:
+            for block in blocks(document):
+                parts.append(document[position : block.start])
+                parts.append(shell.console(block.text) if block.language == "console" else block.text)
+                if block.language == "python":
+                    shell.python(block.text)
+                position = block.stop
+        finally:
+            shell.end()
     return "".join((*parts, document[position:]))
 
 
