@@ -214,7 +214,12 @@ class GeneratorDataset(IndexedDataset):
         self._limit, self._shards = num_samples, arguments.shards(num_shards, shard_id)
 
     def total(self) -> int:
-        return len(self._source)
+        try:
+            return len(self._source)
+        except (ValueError, OverflowError, TypeError) as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # out of the user's method
+            raise ApiValueError("MSC0871", f"source: its __len__ gives no number of rows: {error}") from None
 
     def row(self, index: int) -> Row:
         return self._typed(self._source[index])

@@ -143,4 +143,6 @@ def export(
         from msc.driver.artifacts.cell_compilation import export_cell
 
         flags = {"force": boolean("force", force), "any_layout": boolean("any_layout", any_layout)}
-        return export_cell(net, inputs, file_path("file_name", file_name), file_format, **flags)
+        return export_cell(
+            net, inputs, file_path("file_name", file_name, writes=file_format != "bundle"), file_format, **flags
+        )

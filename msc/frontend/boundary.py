@@ -2,17 +2,20 @@
 
 A right call is not looked at. Where one raises an exception that is none of ours, the arguments are compared with what
 the function's signature says that it takes, and the message names the one that does not fit. Where all of them do, it
-says what Python raised, and that it may be a bug in msc. An exception out of a pass is one.
+tells whose mistake it is by where the exception was raised (`_is_ours`): a function that computes with what the user
+wrote refuses it in the words of Python; what fails further inside is a bug in msc, MSC0900.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import wraps
-from types import FrameType, FunctionType, TracebackType
-from typing import Any, ClassVar, TypeVar, cast
+from types import FrameType, FunctionType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from msc.frontend.errors import (
     ApiError,
@@ -25,6 +28,9 @@ from msc.frontend.errors import (
 )
 from msc.support.diagnostics import MscError
 from msc.support.failures import diagnosed
+
+if TYPE_CHECKING:
+    from msc.frontend.wrong_calls import WrongCall
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,7 +46,17 @@ _OF_PYTHON: tuple[type[Exception], ...] = (
 )
 
 _PACKAGE = "msc."
-_COMPILER = ("msc.graph.", "msc.graph_kernel.", "msc.poly.", "msc.schedule.", "msc.lowering.", "msc.codegen.")
+_VALUES = (
+    "ops nn numpy amp common model_zoo dialects.ms dataset.transforms dataset.vision dataset.text frontend.arrays "
+    "frontend.dispatch frontend.dtypes frontend.initializers frontend.parameter frontend.tensor"
+)
+_SURFACE = tuple(f"msc.{name}." for name in _VALUES.split())
+"""Modules whose functions compute with the very values that users wrote. All others get what these have checked."""
+_NEVER_OF_VALUES = (AssertionError, NameError, KeyError, RecursionError)
+_PROTOCOL = re.compile(r"'?__\w+__\b|iter\(\) returned non-iterator")
+"""How Python begins what it says of an object whose special methods do not keep to their rules."""
+_CALL = re.compile(r"([\w.<>]+)\(\) (?:takes|missing|got an unexpected|got multiple|got some)")
+"""What Python says of a function that is called with other arguments than it has."""
 _ASKED_BY_PYTHON = frozenset(
     "__init__ __new__ __getitem__ __setitem__ __len__ __iter__ __contains__ __bool__ __int__ __float__ __index__ "
     "__call__ __abs__ __neg__ __pos__ __invert__ __array__ __round__".split()
@@ -80,9 +96,9 @@ def public(function: F, name: str, described: Callable[..., Any] | None = None) 
             caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if _is_inside(caller) or _is_users(error.__traceback__):
                 raise
-            if _is_compilers(error.__traceback__):
-                raise MscError(diagnosed(error)) from error
             raised = _error(name, function, described, args, keywords, error)
+            if not isinstance(raised, ApiError):
+                raise raised from error
             raise raised from (error if os.environ.get("MSC_TRACEBACK") else None)
         except MemoryError:
             raise ApiMemoryError("MSC0020", f"{name}: there is not enough memory for the result") from None
@@ -155,13 +171,50 @@ def _is_users(traceback: TracebackType | None) -> bool:
     return False
 
 
-def _is_compilers(traceback: TracebackType | None) -> bool:
-    """Whether an exception comes out of the compiler, which has checked what it was given."""
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception means a bug in msc, though no argument is of a wrong kind."""
+    frames = [frame for frame, _ in _frames(error) if is_msc(frame)]
+    module = f"{frames[-1].f_globals.get('__name__', '')}." if frames else ""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        return True
+    if isinstance(error, _NEVER_OF_VALUES):
+        return True
+    return not module.startswith(_SURFACE) and not _is_of_a_users_object(error)
+
+
+def _is_of_a_users_object(error: BaseException) -> bool:
+    """Whether Python refuses what a user's object does: how it is called, and what its special methods give."""
+    text = str(error)
+    if called := _CALL.match(text):
+        first = called[1].partition(".")[0]
+        return not any(_is_defined_in(name, first) for name in list(sys.modules) if name.startswith(_PACKAGE))
+    return bool(_PROTOCOL.match(text))
+
+
+def _is_defined_in(module: str, name: str) -> bool:
+    return getattr(vars(sys.modules[module]).get(name), "__module__", None) == module
+
+
+def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """The frames that an exception came through, with lines, from the outermost on."""
+    traceback = error.__traceback__
     while traceback is not None:
-        if traceback.tb_frame.f_globals.get("__name__", "").startswith(_COMPILER):
-            return True
+        yield traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
-    return False
+
+
+def _of_inner_call(error: BaseException) -> WrongCall | None:
+    """What is wrong with a call of a user's function or Cell that msc made below, as `Model.train` calls a network."""
+    from msc.frontend.wrong_calls import explained
+
+    inner = [frame.f_locals for frame, _ in _frames(error) if frame.f_code in _CODES][1:]
+    for call in reversed(inner):
+        described = call.get("described")
+        if described is not None and not type(described(*call["args"])).__module__.startswith(_PACKAGE):
+            wrong = explained(call["name"], call["function"], described, call["args"], call["keywords"])
+            if wrong.is_type:
+                return wrong
+    return None
 
 
 def _error(
@@ -171,10 +224,16 @@ def _error(
     args: tuple[Any, ...],
     keywords: dict[str, Any],
     error: BaseException,
-) -> ApiError:
+) -> MscError:
     from msc.frontend.wrong_calls import explained
 
     wrong = explained(name, function, described, args, keywords)
+    if not wrong.is_type and (inner := _of_inner_call(error)):
+        return ApiTypeError("MSC0833", inner.message, help=inner.help, notes=(f"{name} called it",))
+    if not wrong.is_type and _is_ours(error):
+        *_, (frame, line) = (place for place in _frames(error) if is_msc(place[0]))
+        where = f"it was raised in {frame.f_globals.get('__name__')}, line {line}"
+        return MscError(replace(diagnosed(error), notes=(f"the call: {wrong.message}", where)))
     kind = ApiTypeError if wrong.is_type or isinstance(error, TypeError) else ApiValueError
     if isinstance(error, IndexError) and not wrong.is_type:
         kind = ApiIndexError

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
@@ -218,6 +219,8 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str | bytes | list | tuple):
         text = repr(cast(object, value))
         return text if len(text) <= _LONG else f"{text[: _LONG - 4]}..."
+    if isinstance(value, PurePath):
+        return f"the path '{value}'"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return _article(type(value).__name__)

@@ -258,7 +258,7 @@ class CompiledModel:
         Raises MSC0004, MSC0008, MSC0007 for a name that promises another form, as `a.c` does, and MSC0011 where a file
         is that msc did not write, unless forced.
         """
-        out = file_path("path", path)
+        out = file_path("path", path, "the path of a file", writes=True)
         if out.suffix in _OTHER_FORMS:
             message = f"save writes a shared library, and '{out.name}' is the name of something else"
             raise MscError(

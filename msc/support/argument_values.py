@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import names_folder
 from msc.support.other_frameworks import advice_for, framework_of
 
 CONVERSION_ERRORS = (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError)
@@ -61,8 +62,11 @@ def _is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def file_path(name: str, value: Any, wanted: str = "the path of a file") -> Path:
-    """A path from a string or another path. Raises MSC0008."""
+def file_path(name: str, value: Any, wanted: str = "the path of a file", *, writes: bool = False) -> Path:
+    """A path from a string or another path; of a file that is written it is none of a folder, as `out/`.
+
+    Raises MSC0008.
+    """
     if not isinstance(value, str | PathLike):
         refuse(name, cast(object, value), wanted)
     try:
@@ -70,7 +74,7 @@ def file_path(name: str, value: Any, wanted: str = "the path of a file") -> Path
         fsencode(path)
     except CONVERSION_ERRORS:
         refuse(name, cast(object, value), wanted)
-    if not path or "\0" in path:
+    if not path or "\0" in path or (writes and names_folder(path)):
         refuse(name, path, wanted)
     return Path(path)
 

@@ -142,6 +142,20 @@ def default_mode(*, executable: bool = False) -> int:
     return (0o777 if executable else 0o666) & ~mask
 
 
+def names_folder(path: str) -> bool:
+    """Whether a path can be only that of a folder, whatever is there."""
+    return path.endswith((os.sep, f"{os.sep}.", f"{os.sep}..")) or path in (".", "..")
+
+
+def file_to_write(path: str | os.PathLike[str]) -> Path:
+    """The path of a file. Raises MSC0004 for one that names a folder, as `out/` does whether that is there or not."""
+    text = os.fspath(path)
+    if names_folder(text):
+        message = f"cannot write '{text}': it is the name of a folder"
+        raise MscError(Diagnostic("MSC0004", message, help=f"name a file in it, as {text.rstrip('./') or '.'}/NAME"))
+    return Path(text)
+
+
 def cannot_write(path: Path | str, error: OSError | ValueError) -> MscError:
     """The MSC0004 of a failure of the system's."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

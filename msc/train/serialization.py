@@ -70,7 +70,7 @@ def save_checkpoint(
 
 
 def _path(name: str | Path) -> Path:
-    path = file_path("ckpt_file_name", name)
+    path = file_path("ckpt_file_name", name, writes=True)
     return path if path.suffix in _SUFFIXES else path.with_name(f"{path.name}.safetensors")
 
 

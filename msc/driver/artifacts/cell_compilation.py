@@ -25,6 +25,7 @@ from msc.frontend.tensor import Placeholder, Tensor
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.tensor_info import TensorInfo
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.escaping import file_name
 from msc.support.failures import Door
 from msc.support.progress import progress
 from msc.support.temporary import temporary_folder
@@ -36,7 +37,7 @@ MOST_SIZES = 64
 @contextmanager
 def _model_file(target: Any, examples: Sequence[Any], any_layout: bool) -> Generator[str]:
     with temporary_folder("cell") as folder:
-        path = folder / f"{getattr(target, '__name__', type(target).__name__)}.mir"
+        path = folder / f"{file_name(str(getattr(target, '__name__', type(target).__name__)))}.mir"
         capture(target, examples, any_layout=any_layout).write(path)
         yield str(path)
 

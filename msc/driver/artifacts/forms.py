@@ -9,6 +9,7 @@ from pathlib import Path
 from msc.backends.backend import Backend
 from msc.backends.registry import DEFAULT, find_backend
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.files import file_to_write
 from msc.support.outputs import destination
 
 _ONNX = ("onnx", ".onnx")
@@ -64,7 +65,7 @@ def choose_output(
     form = _chosen_form(backend, emit, stop_after, out)
     if _is_standard(out) and form not in stops_of(backend):
         raise MscError(Diagnostic("MSC0007", f"form '{form}' is not text", help="name a file with -o"))
-    output = Output(form, None if out is None or _is_standard(out) else Path(out), backend)
+    output = Output(form, _path(form, out), backend)
     if output.path is not None and not _is_folder(output.path.parent):
         message = f"cannot write '{out}': there is no folder '{output.path.parent}'"
         raise MscError(Diagnostic("MSC0004", message))
@@ -72,6 +73,13 @@ def choose_output(
         help_ = "name a file; --emit bundle makes a bundle of the folder" if "bundle" in forms_of(backend) else None
         raise MscError(Diagnostic("MSC0004", f"cannot write '{out}': it is a folder", help=help_))
     return output
+
+
+def _path(form: str, out: str | None) -> Path | None:
+    """Where an output goes: a bundle is a folder, all else is a file."""
+    if out is None or _is_standard(out):
+        return None
+    return Path(out) if form == "bundle" else file_to_write(out)
 
 
 def _is_standard(out: str | None) -> bool:

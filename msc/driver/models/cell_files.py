@@ -25,6 +25,7 @@ from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
+from msc.support.escaping import file_name
 from msc.support.files import read_source
 from msc.support.other_frameworks import advice_for, framework_of
 from msc.support.wording import counted
@@ -46,7 +47,7 @@ def captured_file(model: str, types: Mapping[str, str], init: Path | None, folde
         _initialise(target, init)
     examples = [_example(name, types) for name in _arguments(target, types)]
     name = getattr(target, "__name__", type(target).__name__)
-    out = folder / f"{name}.mir"
+    out = folder / f"{file_name(name)}.mir"
     capture(target, examples).write(out)
     return out
 

@@ -17,6 +17,7 @@ from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, did_you_mean, raise_any
 from msc.support.escaping import shown
 from msc.support.folder_outputs import filled_folder
+from msc.support.naming import unique
 from msc.support.outputs import OutputGuard
 
 _RELATIVE = {"float16": 4e-3, "bfloat16": 3e-2}
@@ -72,8 +73,8 @@ def save_outputs(outputs: Mapping[str, Array], folder: Path, guard: OutputGuard 
     with filled_folder(folder, guard or OutputGuard(), is_shared=True) as files:
         for position, (name, array) in enumerate(outputs.items()):
             plain = "".join(c if c.isalnum() or c in "_-." else "_" for c in name).lstrip(".")[:80]
-            plain = plain or f"output{position}"
-            names.append(f"{plain if f'{plain}.npy' not in names else f'{plain}-{position}'}.npy")
+            plain = unique(plain or f"output{position}", [own.removesuffix(".npy") for own in names])
+            names.append(f"{plain}.npy")
             stream = io.BytesIO()
             np.save(stream, array, allow_pickle=False)
             files.write(names[-1], stream.getvalue())

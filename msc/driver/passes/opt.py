@@ -21,7 +21,7 @@ from msc.driver.passes.reproducer import recorded_pipeline
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.files import read_source, source_name
+from msc.support.files import file_to_write, read_source, source_name
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import OutputGuard, OutputSet, print_text
 
@@ -128,4 +128,4 @@ def print_result(text: str, output: str | None, guard: OutputGuard) -> None:
         print_text(text)
         return
     with OutputSet(guard) as files:
-        files.write(Path(output), marked(text), is_marked)
+        files.write(file_to_write(output), marked(text), is_marked)

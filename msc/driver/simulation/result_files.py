@@ -12,6 +12,7 @@ from msc.sim.result import SimulationResult
 from msc.sim.timeline import timeline_svg
 from msc.sim.trace import instruction_csv, pipe_csv, trace_json
 from msc.support.escaping import file_name
+from msc.support.files import file_to_write
 from msc.support.folder_outputs import FolderOutput, filled_folder
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import OutputGuard, OutputSet
@@ -74,7 +75,7 @@ def figures_text(table: object, out: str, guard: OutputGuard) -> str:
     if out == "-":
         return text
     with OutputSet(guard) as files:
-        files.write(Path(out), text, are_figures)
+        files.write(file_to_write(out), text, are_figures)
     return ""
 
 
@@ -90,7 +91,7 @@ def are_figures(path: Path) -> bool:
 
 
 def _with_suffix(path: str, suffix: str) -> Path:
-    place = Path(path)
+    place = file_to_write(path)
     return place.with_name(f"{place.stem}{suffix}{place.suffix}") if suffix else place
 
 

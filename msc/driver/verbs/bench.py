@@ -60,11 +60,10 @@ def command(
     measured = benchmark(model, options, workload, by_kernel=by_kernel, use_cache=not no_cache, peaks_again=peaks)
     say(json.dumps(measured.to_json()) if as_json else measurement_text(measured, sort))
     if trace is not None:
-        from pathlib import Path
-
         from msc.driver.reports.run_trace import is_trace, trace_text
+        from msc.support.files import file_to_write
         from msc.support.outputs import OutputSet
 
         with OutputSet() as files:
-            files.write(Path(trace), trace_text(measured, model, options.team), is_trace)
+            files.write(file_to_write(trace), trace_text(measured, model, options.team), is_trace)
         say(f"wrote {trace}: open it in https://ui.perfetto.dev", err=True)

@@ -28,7 +28,7 @@ def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], 
     from msc.importers.onnx import save
     from msc.ir.verification import verify_module
     from msc.support.diagnostics import Diagnostic, MscError
-    from msc.support.files import near_file
+    from msc.support.files import file_to_write, near_file
     from msc.support.other_frameworks import file_advice
     from msc.support.outputs import OutputGuard, written_files
 
@@ -43,7 +43,7 @@ def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], 
     options = CompileOptions(dims=parse_dims(dims), input_values=parse_input_values(values))
     imported = load_onnx(model, options)
     verify_module(imported.module)
-    out = Path(output) if output is not None else Path(model).with_suffix(".mir")
+    out = file_to_write(output) if output is not None else Path(model).with_suffix(".mir")
     files = (Path(model), *(Path(model).parent / name for name in imported.files))
     with written_files() as written:
         save(imported, out, OutputGuard(files, force))

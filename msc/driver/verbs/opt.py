@@ -75,6 +75,7 @@ def command(
     from pathlib import Path
 
     from msc.driver.passes.opt import OptOptions, print_result, run_opt
+    from msc.support.files import file_to_write
     from msc.support.outputs import OutputGuard
 
     options = OptOptions(
@@ -92,7 +93,7 @@ def command(
     )
     guard = OutputGuard((Path(file),), force)
     if output is not None and output != "-":
-        guard.check_inputs(Path(output))
+        guard.check_inputs(file_to_write(output))
     print_result(run_opt(file, options), output, guard)
 
 

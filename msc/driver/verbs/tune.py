@@ -45,11 +45,12 @@ def command(
     from msc.driver.reports.benchmark import Workload
     from msc.driver.tuner.tuning import tune
     from msc.schedule.tuning.tuned_schedules import is_tuning
+    from msc.support.files import file_to_write
     from msc.support.outputs import OutputGuard, OutputSet
 
     if options.tuned is not None:
         raise MscError(Diagnostic("MSC0014", "--tuned has no effect here: the search begins at msc's own choice"))
-    path = Path(out) if out is not None else Path(f"{stem_of(model, options.backend)}.tune.json")
+    path = file_to_write(out) if out is not None else Path(f"{stem_of(model, options.backend)}.tune.json")
     workload = Workload(read_values(inputs), seed, warm_up=3, seconds=0.2)
     seconds, search = parse_duration(budget), None
     try:

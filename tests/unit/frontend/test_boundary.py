@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import msc
+import msc.dataset as ds
 import msc.numpy
 from msc import MscError, Tensor, nn, ops
 from msc.frontend.boundary import bare_errors
@@ -121,3 +124,44 @@ def test_a_wrong_call_of_what_is_compiled_or_differentiated_names_what_was_writt
         WRAPPERS[wrapper](function)(X, X)
     with pytest.raises(TypeError, match=rf"MSC0833.* {name} has no argument 'y'"):
         WRAPPERS[wrapper](function)(X, y=X)
+
+
+BROKEN: dict[str, Callable[..., Any]] = {
+    "KeyError": dict[Any, Any]().__getitem__,
+    "TypeError": len,
+    "AttributeError": attrgetter("nothing"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_fails_inside_is_a_bug_whatever_is_raised(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message has the call and the place, which repeat it."""
+    monkeypatch.setattr("msc.train.serialization.opened", BROKEN[kind])
+    with pytest.raises(MscError, match=rf"MSC0900.*{kind}") as caught:
+        msc.load_checkpoint(tmp_path / "a.ckpt")
+    notes = " ".join(caught.value.diagnostics[0].notes)
+    assert "a.ckpt" in notes
+    assert "msc.train.serialization, line " in notes
+
+
+class Negative:
+    def __len__(self) -> int:
+        return int("-3")
+
+    def __getitem__(self, index: int) -> Any:
+        return np.ones(3)
+
+
+def test_objects_of_users_that_do_not_keep_to_the_rules_are_theirs() -> None:
+    with pytest.raises(MscError, match="__len__") as caught:
+        list(ds.GeneratorDataset(Negative(), "x").create_tuple_iterator())
+    assert not caught.value.diagnostics[0].code.startswith("MSC09")
+    with pytest.raises(MscError, match=r"MSC0833.*Two needs 'y'"):
+        nn.SequentialCell(Half(), Two())(X)
+
+
+class Two(nn.Cell):
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y

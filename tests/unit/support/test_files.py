@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from msc.support.diagnostics import MscError
-from msc.support.files import MAXIMUM_SOURCE_BYTES, decode_source, read_source, replacing, write_bytes, write_text
+from msc.support.files import (
+    MAXIMUM_SOURCE_BYTES,
+    decode_source,
+    file_to_write,
+    read_source,
+    replacing,
+    write_bytes,
+    write_text,
+)
 from msc.support.hashing import digest, file_digest
 
 
@@ -68,3 +76,14 @@ def test_digests(tmp_path: Path) -> None:
     assert digest(["é"]) == digest(["é".encode()])
     write_bytes(tmp_path / "x", b"abc")
     assert file_digest(tmp_path / "x").startswith("ba7816bf")
+
+
+@pytest.mark.parametrize("path", ["out/", "a/out//", "out/.", "out/..", ".", "..", "/"])
+def test_the_name_of_a_folder_is_none_of_a_file(path: str) -> None:
+    with pytest.raises(MscError, match="MSC0004"):
+        file_to_write(path)
+
+
+@pytest.mark.parametrize("path", ["out", "a/out.c", ".hidden", "a..", "..a"])
+def test_names_of_files(path: str) -> None:
+    assert file_to_write(path) == Path(path)
