@@ -14,6 +14,8 @@ import numpy as np
 
 from msc.dialects.arrays import BFLOAT16, Array, tensor_dtype
 from msc.dialects.ms.base import MsOp
+from msc.ir.locations import source_location
+from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.families import Table
 
 Meaning: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
@@ -27,12 +29,18 @@ meaning: Table[str, Meaning] = Table(
 
 
 def meaning_of(op: MsOp) -> Meaning:
-    """The meaning of an operation; KeyError if it has none."""
-    return meaning.all()[op.name.removeprefix("ms.")]
+    """The meaning of an operation. Raises MSC0906 if it has none."""
+    name = op.name.removeprefix("ms.")
+    found = meaning.get(name)
+    if found is None:
+        message = f"{op.name} has no meaning: no function of msc/interp/meanings is declared for it"
+        advice = f'@meaning("{name}") declares one; docs/adding-an-operator.md lists all that an operator needs'
+        raise MscError(Diagnostic("MSC0906", message, source_location(op), help=advice))
+    return found
 
 
 def evaluate_op(op: MsOp, *arrays: Array) -> tuple[Array, ...]:
-    """The results of one operation on arrays; KeyError if it has no meaning."""
+    """The results of one operation on arrays. Raises MSC0906 if it has no meaning."""
     function = meaning_of(op)
     with np.errstate(all="ignore"):
         results = function(op, *map(_widened, arrays))

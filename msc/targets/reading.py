@@ -72,7 +72,7 @@ def parse(text: str, file: str) -> Figures:
     """The tables of a file's text. Raises MSC0511 if it is not TOML."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         message = str(error).partition(" (at ")[0]
         line, column = (int(place[1]), int(place[2])) if place else (len(text.splitlines()) or 1, 1)

@@ -70,7 +70,7 @@ def read_cases(path: Path, target: str | None = None) -> list[Case]:
     """The cases of a file; those that name no target are for `target`. Raises MSC1022 for what is no case."""
     try:
         table = tomllib.loads(read_source(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise _wrong(str(path), f"is no TOML: {error}") from error
     listed = table.get("cases")
     if not isinstance(listed, list) or not listed:

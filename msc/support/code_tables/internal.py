@@ -18,6 +18,12 @@ CODES: tuple[Code, ...] = (
         "--print-ir-after PASS --verify-each=false` shows what it produced.",
     ),
     Code(
+        "MSC0906",
+        "operator without a meaning",
+        "An operation of `ms` has a class and no NumPy function that says what it computes, so nothing can be compared "
+        "with it. Whoever added the operator left out a step of docs/adding-an-operator.md.",
+    ),
+    Code(
         "MSC0905",
         "no C form",
         "The loop stage holds an operation or a type that the C generator has no text for. A verified loop-stage "

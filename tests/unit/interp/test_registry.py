@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +17,7 @@ from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.interp import meaning
+from msc.support.diagnostics import MscError
 
 Run: TypeAlias = Callable[..., npt.NDArray[Any]]
 
@@ -80,3 +81,9 @@ def test_empty_tensors(
 @pytest.mark.parametrize("name", "f16 bf16 f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
 def test_names_of_element_types_go_both_ways(name: str) -> None:
     assert dtype_text(numpy_dtype(name)) == name
+
+
+def test_a_meaning_that_was_forgotten_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(cast("dict[str, Any]", meaning.all()), "softsign")
+    with pytest.raises(MscError, match=r"MSC0906.*ms\.softsign has no meaning(.|\n)*adding-an-operator"):
+        run("softsign", np.ones(3, np.float32))
