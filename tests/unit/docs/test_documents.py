@@ -40,7 +40,7 @@ def test_files_of_examples_are_those_shown(path: Path) -> None:
     page = path.read_text("utf-8")
     for file, text in TITLED.findall(page):
         assert (ROOT / file).read_text("utf-8") == text, file
-    written = {name: re.sub(r"^> ?", "", text, flags=re.MULTILINE) for name, text in HEREDOC.findall(page)}
+    written = {Path(name).name: re.sub(r"^> ?", "", text, flags=re.MULTILINE) for name, text in HEREDOC.findall(page)}
     for file in (ROOT / "examples" / path.stem.replace("-", "_")).rglob("*"):
         if file.is_file() and "__pycache__" not in file.parts:
             assert file.name not in written or file.read_text("utf-8") == written[file.name], file
