@@ -84,13 +84,14 @@ def load_pair(machine: str, a_fractals: int, b_fractals: int) -> float:
 
 
 def load3d(machine: str, to: str, stride: int, rows: int) -> float:
-    """Busy cycles of one Load3D of 16 KB with `rows` kernel rows."""
+    """Busy cycles of one Load3D of 16 KB with `rows` kernel rows, of an image with enough windows by its border."""
 
     def write(b: KernelBuilder) -> None:
         l1, l0 = b.alloc(Space.cbuf, "f16", 131072), b.alloc(Space[to], "f16", 32768)
         b.emit(
-            f"img2colv2_cbuf_to_{to}", (l0, 0), (l1, 0), h=64, w=64, c=16, stride_w=stride, stride_h=stride,
-            filter_h=rows, k_extension=16 * rows, m_extension=8192 // (16 * rows) // 16 * 16,
+            f"img2colv2_cbuf_to_{to}", (l0, 0), (l1, 0), h=64, w=64, c=16, pad_right=255, pad_bottom=255,
+            stride_w=stride, stride_h=stride, filter_h=rows, k_extension=16 * rows,
+            m_extension=8192 // (16 * rows) // 16 * 16,
         )  # fmt: skip
 
     return program(machine, "cube", write).busy("mte1")

@@ -39,6 +39,11 @@ class CoreResult:
     ideal: float
     path_bytes: Mapping[str, float]
 
+    @property
+    def name(self) -> str:
+        """What traces and pictures call it: `block 3 cube0`."""
+        return f"block {self.block} {self.kind}{self.sub_block}"
+
 
 @dataclass(frozen=True)
 class Event:

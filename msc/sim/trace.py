@@ -23,7 +23,7 @@ _FLAG_NAMES = {"set_flag": "SET_FLAG", "wait_flag": "WAIT_FLAG", "pipe_barrier":
 
 def trace_json(result: SimulationResult) -> dict[str, object]:
     """The trace: a process for each pipe, a thread for each core, arrows from a flag's setting to its waiting."""
-    events: list[dict[str, object]] = list(_metadata())
+    events: list[dict[str, object]] = list(_metadata(result))
     counts: dict[tuple[str, int, int, int, int], int] = {}
     flows: dict[tuple[int, int, int, int, int], int] = {}
     for event in sorted(result.events, key=lambda e: (e.start, e.core, e.pipe)):
@@ -37,11 +37,15 @@ def trace_json(result: SimulationResult) -> dict[str, object]:
     return {"displayTimeUnit": "ns", "generator": "msc sim", "traceEvents": events}
 
 
-def _metadata() -> Iterator[dict[str, object]]:
+def _metadata(result: SimulationResult) -> Iterator[dict[str, object]]:
     for position, pipe in enumerate(_ORDER):
         pid, name, _ = _PROCESSES[pipe]
         yield {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}}
         yield {"name": "process_sort_index", "ph": "M", "pid": pid, "args": {"sort_index": position}}
+    lanes = {(event.pipe, event.core) for event in result.events}
+    for pipe, core in sorted(lanes):
+        pid, name = _PROCESSES[Pipe(pipe)][0], result.cores[core].name
+        yield {"name": "thread_name", "ph": "M", "pid": pid, "tid": core, "args": {"name": name}}
 
 
 def _slice(result: SimulationResult, event: Event) -> dict[str, object]:

@@ -209,6 +209,16 @@ static void order_units(struct core *core, const struct dv_instr *i) {
     if (dv_has_unit_flag[i->op] && dv_pipe[i->op] == PIPE_FIX && i->p[5]) dv_race_unit(core, PIPE_FIX, PIPE_M);
 }
 
+/* An instruction counts as one, and for what the simulator does for it: for its bytes, and with data for its products. */
+static void charge(struct core *core, const struct dv_instr *i) {
+    struct region r[REGIONS];
+    bool function = core->sim->mode & MODE_FUNCTION;
+    int64_t bytes = 0;
+    for (int k = dv_regions(core, i, r) - 1; k >= 0; k--) bytes += r[k].row * r[k].rows * r[k].outer;
+    core->sim->budget -= bytes >> (function ? 10 : 14);
+    if (function && dv_pipe[i->op] == PIPE_M) core->sim->budget -= i->p[0] * i->p[1] * i->p[2] >> 13;
+}
+
 static bool begin(struct core *core, int p, const struct dv_instr *i) {
     struct sim *sim = core->sim;
     if (p == PIPE_V) set_mask(core, i);
@@ -217,6 +227,7 @@ static bool begin(struct core *core, int p, const struct dv_instr *i) {
         order_units(core, i);
     }
     if (!dv_check(core, i)) return false;
+    charge(core, i);
     if (sim->mode & MODE_RACES && !dv_race_access(core, i, p)) return false;
     if (sim->mode & MODE_FUNCTION) dv_execute(core, i);
     dv_mark_written(core, i);

@@ -78,7 +78,8 @@ CODES: tuple[Code, ...] = (
         "MSC1030",
         "run that takes too long",
         "A run on the simulator takes more instructions and iterations than the limit, 134,217,728 of all cores "
-        "together. `msc sim --limit N` sets another one. A loop may have bounds that were not meant.",
+        "together; an instruction counts more the more bytes it touches. `msc sim --limit N` sets another one. "
+        "A loop may have bounds that were not meant.",
     ),
     Code(
         "MSC1031",

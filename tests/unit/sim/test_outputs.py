@@ -9,11 +9,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions
+from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
 from msc.driver.simulation.result_files import Outputs
 from msc.driver.simulation.running import simulate_file
+from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
+from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.sim.timeline import timeline_svg
+from msc.sim.trace import pipe_csv, trace_json
 from msc.support.diagnostics import MscError
+from msc.targets.davinci import davinci_target
 
+B1 = davinci_target("ascend910b1")
 SAMPLES = Path(__file__).parents[3] / "samples" / "davinci"
 DATA = SimulationOptions(functional=True)
 PREFIX = {"add": "aiv_", "matmul": "aic_"}
@@ -95,3 +101,21 @@ def test_kernels_of_one_file_have_files_of_their_own(tmp_path: Path) -> None:
         "t_again.json",
         "two.dv.mir",
     ]
+
+
+def test_cores_of_both_kinds_are_apart(tmp_path: Path) -> None:
+    """A product and a GELU: lanes, columns and threads of the cube core and of both vector cores."""
+    shape = MatmulShape(64, 64, 64)
+    kernel = fused_matmul_kernel(shape, matmul_schedule(shape, B1, MatmulWishes(cores=1)), B1, "gelu")
+    result = simulate_kernel(kernel, SimulationOptions(trace_events=10_000))
+    picture = timeline_svg(result, None)
+    for lane in ("AIC M<", "AIC MTE2<", "AIV0 V<", "AIV1 MTE3<"):
+        assert lane in picture
+    cube, *vectors = csv.DictReader(io.StringIO(pipe_csv(result)))
+    assert float(cube["aic_mac_time(us)"]) > 0
+    assert cube["aiv_vec_time(us)"] == ""
+    for row in vectors:
+        assert float(row["aiv_vec_time(us)"]) > 0
+        assert row["aic_mac_time(us)"] == ""
+    threads = {e["args"]["name"] for e in trace_json(result)["traceEvents"] if e["name"] == "thread_name"}  # pyright: ignore
+    assert threads == {"block 0 cube0", "block 0 vector0", "block 0 vector1"}
