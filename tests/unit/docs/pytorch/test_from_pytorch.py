@@ -17,7 +17,9 @@ EXAMPLE = Path(__file__).parents[4] / "examples" / "from_pytorch"
 
 def test_the_model_is_what_the_program_exports(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(EXAMPLE / "encoder.py")], cwd=tmp_path, check=True, capture_output=True)
-    exported, kept = (onnx.load(folder / "encoder.onnx").graph for folder in (tmp_path, EXAMPLE))
+    exported, kept = (
+        onnx.load_model_from_string((folder / "encoder.onnx").read_bytes()).graph for folder in (tmp_path, EXAMPLE)
+    )
     assert [node.op_type for node in exported.node] == [node.op_type for node in kept.node]
     weights = [{w.name: numpy_helper.to_array(w) for w in graph.initializer} for graph in (exported, kept)]
     assert weights[0].keys() == weights[1].keys()
