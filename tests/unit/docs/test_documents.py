@@ -65,3 +65,10 @@ def test_every_page_is_in_the_index() -> None:
     index = DOCS / "index.md"
     linked = {(DOCS / file).resolve() for file, _ in LINK.findall(index.read_text("utf-8"))}
     assert set(DOCS.rglob("*.md")) - linked == {index}
+
+
+def test_pages_that_messages_name_exist() -> None:
+    sources = (path.read_text("utf-8") for path in (ROOT / "msc").rglob("*.py"))
+    named = {page for text in sources for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
+    assert "docs/adding-an-operator.md" in named
+    assert not [page for page in named if not (ROOT / page).is_file()]
