@@ -67,6 +67,14 @@ def test_every_page_is_in_the_index() -> None:
     assert set(DOCS.rglob("*.md")) - linked == {index}
 
 
+def test_every_example_has_a_page() -> None:
+    listed = (ROOT / "examples" / "README.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| \[[^]]+\]\(\.\./docs/([\w-]+\.md)\) \|$", listed, re.MULTILINE))
+    assert rows.keys() == {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()}
+    for folder, page in rows.items():
+        assert f"examples/{folder}" in (DOCS / page).read_text("utf-8"), page
+
+
 def test_pages_that_messages_name_exist() -> None:
     sources = (path.read_text("utf-8") for path in (ROOT / "msc").rglob("*.py"))
     named = {page for text in sources for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
