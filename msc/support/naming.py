@@ -9,6 +9,8 @@ NAME_LENGTH = 96
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.]+")
 
+_VALUE_NAME = re.compile(r"[A-Za-z_$.-][A-Za-z0-9_$.-]{0,95}")
+
 
 def identifier(name: str, fallback: str = "value") -> str:
     """A name of letters, digits, `_` and `.`, which starts with a letter or `_` and is not long."""
@@ -40,6 +42,11 @@ def value_hint(name: str) -> str | None:
     """A name for an SSA value of the text, or None if nothing is left of it."""
     text = identifier(name, "").replace(".", "_").strip("_")
     return text if text and not text[0].isdigit() else None
+
+
+def valid_hint(name: str | None) -> str | None:
+    """`name` if the text of the IR can have it for a value, or else what is left of it."""
+    return name if name is None or _VALUE_NAME.fullmatch(name) else value_hint(name)
 
 
 def unique(name: str, taken: Container[str]) -> str:

@@ -15,6 +15,7 @@ from msc.dialects import davinci
 from msc.dialects.davinci.kernels import memory_of
 from msc.dialects.loop import ForOp
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.naming import valid_hint
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
@@ -73,7 +74,7 @@ class KernelBuilder:
     def name_arguments(self, *names: str) -> None:
         """The names that the text shows."""
         for argument, name in zip(self.arguments, names, strict=True):
-            argument.value.name_hint = name
+            argument.value.name_hint = valid_hint(name)
 
     def alloc(self, space: Space, dtype: str, elements: int, name: str = "", padding: int = 0) -> Buffer:
         """A buffer behind those that the memory has. Raises MSC1021 when it does not fit."""
@@ -85,13 +86,13 @@ class KernelBuilder:
             raise MscError(Diagnostic("MSC1021", message, help="use smaller tiles or fewer buffers"))
         self._taken[space] = start + type_.bytes
         op = self._entry(davinci.AllocOp(start, type_))
-        op.buffer.name_hint = name or None
+        op.buffer.name_hint = valid_hint(name or None)
         return Buffer(op.buffer, dtype, elements)
 
     def alloc_at(self, space: Space, dtype: str, elements: int, address: int, name: str = "") -> Buffer:
         """A buffer in the place of others that are there already."""
         op = self._entry(davinci.AllocOp(address, davinci.BufferType.of(space, dtype, elements), overlapping=True))
-        op.buffer.name_hint = name or None
+        op.buffer.name_hint = valid_hint(name or None)
         return Buffer(op.buffer, dtype, elements)
 
     def taken(self, space: Space) -> int:
@@ -171,7 +172,7 @@ class KernelBuilder:
         self._open.pop()
 
     def _index(self, value: SSAValue, name: str) -> AffineExpr:
-        value.name_hint = name
+        value.name_hint = valid_hint(name)
         self._values.append(value)
         return AffineExpr.dimension(len(self._values) - 1)
 

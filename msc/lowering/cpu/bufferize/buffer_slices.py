@@ -21,6 +21,7 @@ from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.affine_to_arith import index_constant
 from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
 from msc.lowering.cpu.bufferize.destinations import PRODUCERS, dead_before, is_produced_in, view_root
+from msc.support.naming import valid_hint
 
 
 def bufferize_extract_slice(state: Bufferizer, op: Operation) -> None:
@@ -113,7 +114,7 @@ def _place(state: Bufferizer, op: SliceAccessOp) -> SSAValue:
 
 def _entry(state: Bufferizer, buffer: SSAValue, place: SSAValue, hint: str | None) -> SSAValue:
     entry = state.emit(BufferSliceOp(buffer, place)).result
-    entry.name_hint = hint
+    entry.name_hint = valid_hint(hint)
     return entry
 
 

@@ -50,6 +50,7 @@ from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
 from msc.lowering.cpu.bufferize.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.cpu.failure import refuse
 from msc.poly.valid_extents import Size
+from msc.support.naming import valid_hint
 
 
 @dataclass(frozen=True)
@@ -127,13 +128,13 @@ class _Entry:
 
     def _argument(self, type_: Attribute, hint: str | None) -> SSAValue:
         value = self.block.insert_arg(buffer_type(tensor_type(type_)), len(self.block.args))
-        value.name_hint = hint if hint is not None and SSAValue.is_valid_name(hint) else None
+        value.name_hint = valid_hint(hint)
         return value
 
     def _size(self, size: Size) -> SSAValue:
         """An argument for a size that the call decides."""
         value = self.block.insert_arg(IndexType(), len(self.block.args))
-        value.name_hint = size.name if SSAValue.is_valid_name(size.name) else None
+        value.name_hint = valid_hint(size.name)
         return value
 
     def _install(self) -> None:

@@ -16,6 +16,7 @@ from msc.ir.typed import memref_type, tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type, contiguous_view, root_buffer
 from msc.lowering.cpu.bufferize.destinations import MayOverwrite
 from msc.lowering.cpu.failure import refuse
+from msc.support.naming import valid_hint
 
 OperationT = TypeVar("OperationT", bound=Operation)
 Handler = Callable[["Bufferizer", Operation], None]
@@ -78,7 +79,7 @@ class Bufferizer:
     def new_buffer(self, type_: Attribute, hint: str | None = None) -> SSAValue:
         """An allocation, whose place `plan-memory` decides."""
         buffer = self.emit(memref.AllocOp([], [], memref_type(type_))).memref
-        buffer.name_hint = hint
+        buffer.name_hint = valid_hint(hint)
         return buffer
 
     def view(self, buffer: SSAValue, type_: MemRefType[Attribute], hint: str | None = None) -> SSAValue:
@@ -86,7 +87,7 @@ class Bufferizer:
         if buffer.type == type_:
             return buffer
         view = self.emit(contiguous_view(buffer, type_)).result
-        view.name_hint = hint
+        view.name_hint = valid_hint(hint)
         return view
 
     def result_buffer(self, result: SSAValue) -> SSAValue:

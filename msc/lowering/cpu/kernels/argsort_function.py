@@ -20,6 +20,7 @@ from msc.dialects.open_sizes import size_attributes, valid_inputs
 from msc.ir.typed import static_shape, tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type, contiguous
 from msc.poly.valid_extents import upper_bound, whole
+from msc.support.naming import valid_hint
 
 
 def argsort_function(op: gk.ArgsortKernelOp) -> func.FuncOp:
@@ -31,7 +32,7 @@ def argsort_function(op: gk.ArgsortKernelOp) -> func.FuncOp:
     types: list[Attribute] = [*buffers, *(IndexType() for _ in sizes)]
     block = Block(arg_types=types)
     for argument, hint in zip(block.args, ("keys", "places", "scratch"), strict=False):
-        argument.name_hint = hint
+        argument.name_hint = valid_hint(hint)
     _sort_rows(op, block, block.args[len(buffers) :], scratch if on_stack else None)
     block.add_op(func.ReturnOp())
     named = [*[DictionaryAttr({})] * len(buffers), *map(size_attributes, sizes)]

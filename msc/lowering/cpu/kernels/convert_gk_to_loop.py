@@ -42,6 +42,7 @@ from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.storage import storage
 from msc.schedule.schedule_kernels import check_given, is_chosen
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.naming import valid_hint
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class _Functions:
         for function, origins in self._origins.items():
             function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(o) for o in origins])
             for argument, *names in zip(function.args, *self._names[function], strict=False):
-                argument.name_hint = shared_name(names)
+                argument.name_hint = valid_hint(shared_name(names))
 
 
 def _outline(function: func.FuncOp) -> tuple[object, ...]:

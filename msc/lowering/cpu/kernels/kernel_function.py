@@ -29,6 +29,7 @@ from msc.poly.requests import PrefetchRequest
 from msc.poly.scalar import Index, Read, Scalar
 from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
+from msc.support.naming import valid_hint
 
 _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 """A part of an array, and where it lies."""
@@ -110,7 +111,7 @@ class KernelFunction:
         if not arguments:
             return None
         for argument, size in zip(arguments, self._model.sizes, strict=True):
-            argument.name_hint = size.name if SSAValue.is_valid_name(size.name) else None
+            argument.name_hint = valid_hint(size.name)
         named = [size_attributes(size) for size in self._model.sizes]
         return ArrayAttr([*[DictionaryAttr({})] * before, *named])
 
@@ -133,7 +134,7 @@ class KernelFunction:
             lower, upper, values = AffineMap(0, 0, lower.results), AffineMap(0, 0, upper.results), ()
         kind, least = self._shared(loop, scope)
         op = ForOp(lower, upper, values, kind=kind, label=loop.name, least=least)
-        op.variable.name_hint = loop.name
+        op.variable.name_hint = valid_hint(loop.name)
         block.add_op(op)
         ranges = {**scope.ranges, depth: self._range(loop, op, scope)}
         inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})

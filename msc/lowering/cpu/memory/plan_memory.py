@@ -39,6 +39,7 @@ from msc.lowering.cpu.memory.arena import Arena, Demand, Interval, aligned, lowe
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
 from msc.lowering.cpu.memory.in_place import SharedPlaces
 from msc.lowering.cpu.memory.memory_report import MemoryPlan, PlannedBuffer
+from msc.support.naming import valid_hint
 
 _PURE_VIEWS = (memref.ReinterpretCastOp, BufferSliceOp, memref.GetGlobalOp, memref.AllocOp)
 
@@ -180,7 +181,7 @@ class _Planner:
     def _new_argument(self, role: str, size: int) -> BlockArgument:
         block = self.function.body.block
         argument = block.insert_arg(MemRefType(i8, [size]), len(block.args))
-        argument.name_hint = role
+        argument.name_hint = valid_hint(role)
         return argument
 
     def _update_signature(self) -> None:

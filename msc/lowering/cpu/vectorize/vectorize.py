@@ -20,6 +20,7 @@ from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
 from msc.lowering.cpu.vectorize.vector_tails import Tail, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
+from msc.support.naming import valid_hint
 from msc.targets.machine import Machine
 
 UNROLLED_VECTORS = 8
@@ -218,7 +219,7 @@ def _vector_loop(piece: _Piece, loop: ForOp) -> tuple[ForOp, ForOp]:
 
 def _constant_loop(start: int, end: int, step: int, kind: LoopKind, label: str | None) -> ForOp:
     op = ForOp(AffineMap.constant_map(start), AffineMap.constant_map(end), (), step, kind, label)
-    op.variable.name_hint = label
+    op.variable.name_hint = valid_hint(label)
     return op
 
 
