@@ -10,6 +10,7 @@ from msc import nn, ops
 from msc.frontend.dtypes import as_dtype, bfloat16, float16, float32
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.precision import ComputePrecision, set_precision
+from msc.frontend.settings import unused
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, LossScaleManager
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.support.diagnostics import did_you_mean
@@ -142,7 +143,7 @@ def build_train_network(
     whether O2 and O3 leave norms in f32. A fixed scale that never leaves out an update is divided out by the optimiser:
     its `loss_scale` is the same number. Raises MSC0881 and MSC0882.
     """
-    del boost_level
+    unused("build_train_network", boost_level=boost_level)
     dtype = float16 if cast_model_type is None else cast_model_type
     if keep_batchnorm_fp32 is not None and level in ("O2", "O3"):
         level = "O2" if keep_batchnorm_fp32 else "O3"

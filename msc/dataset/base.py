@@ -23,6 +23,7 @@ from msc.dataset.iterators import RowIterator, as_tensor
 from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row, stacked
 from msc.frontend.boundary import Published, publish_methods
+from msc.frontend.settings import unused
 
 
 def _stages() -> Any:
@@ -86,7 +87,7 @@ class Dataset(Published):
 
     def output_shapes(self, estimate: bool = False) -> list[list[int]]:
         """The shapes of the columns of the first row."""
-        del estimate
+        unused("Dataset.output_shapes", estimate=estimate)
         return [list(value.shape) for value in self._first()]
 
     def output_types(self) -> list[np.dtype[Any]]:
@@ -115,7 +116,7 @@ class Dataset(Published):
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> RowIterator[dict[str, Any]]:
         """Rows as dictionaries of tensors, or of arrays with `output_numpy`. Each `for` over it is an epoch."""
-        del do_copy
+        unused("Dataset.create_dict_iterator", do_copy=do_copy)
         columns, make = self.columns, _identity if output_numpy else as_tensor
         return RowIterator(
             self, _epochs(num_epochs), lambda row: {n: make(v) for n, v in zip(columns, row, strict=True)}
@@ -129,7 +130,7 @@ class Dataset(Published):
         do_copy: bool = False,
     ) -> RowIterator[list[Any]]:
         """Rows as lists of tensors, or of arrays with `output_numpy`; of some columns in an order, if that is said."""
-        del do_copy
+        unused("Dataset.create_tuple_iterator", do_copy=do_copy)
         own = self.columns
         places = range(len(own)) if columns is None else known("columns", names("columns", columns), own)
         make = _identity if output_numpy else as_tensor
@@ -167,7 +168,14 @@ class Dataset(Published):
         of those; otherwise `output_columns` names them, and they come first. Rows keep their order for any number of
         `num_parallel_workers`, which are threads.
         """
-        del python_multiprocessing, cache, callbacks, max_rowsize, offload
+        unused(
+            "Dataset.map",
+            python_multiprocessing=python_multiprocessing,
+            cache=cache,
+            callbacks=callbacks,
+            max_rowsize=max_rowsize,
+            offload=offload,
+        )
         made = _stages().MapDataset(self, operations, input_columns, output_columns, num_parallel_workers)
         return made if column_order is None else made.project(column_order)
 
@@ -175,7 +183,7 @@ class Dataset(Published):
         self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
     ) -> Dataset:
         """The rows of which a function of columns, all of them by default, is true."""
-        del num_parallel_workers
+        unused("Dataset.filter", num_parallel_workers=num_parallel_workers)
         return _stages().FilterDataset(self, predicate, input_columns)
 
     def batch(
@@ -196,7 +204,12 @@ class Dataset(Published):
         `per_batch_map(*columns, info)` gets lists of arrays before they are stacked, and gives lists. The last batch
         may be smaller, unless `drop_remainder`.
         """
-        del num_parallel_workers, python_multiprocessing, max_rowsize
+        unused(
+            "Dataset.batch",
+            num_parallel_workers=num_parallel_workers,
+            python_multiprocessing=python_multiprocessing,
+            max_rowsize=max_rowsize,
+        )
         if pad_info is not None:
             return self.padded_batch(batch_size, drop_remainder, pad_info=pad_info)
         made = _batches().BatchDataset(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns)
@@ -214,7 +227,7 @@ class Dataset(Published):
         `pad_info` says for columns to which shape, and with what: `{"x": ([None, 8], 0.5)}`; a None is the
         largest size of the batch. Without `pad_info` all columns are padded with zeros.
         """
-        del num_parallel_workers
+        unused("Dataset.padded_batch", num_parallel_workers=num_parallel_workers)
         return _batches().PaddedBatchDataset(self, batch_size, drop_remainder, pad_info)
 
     def shuffle(self, buffer_size: int) -> Dataset:

@@ -21,6 +21,7 @@ from msc.dataset.arguments import refuse
 from msc.dataset.sources import IndexedDataset
 from msc.dataset.values import Array, Row
 from msc.frontend.errors import ApiError, ApiValueError
+from msc.frontend.settings import unused
 from msc.support import plain_files
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -127,7 +128,7 @@ class MnistDataset(LabelledImages):
         shard_id: int | None = None,
         cache: object = None,
     ) -> None:
-        del cache
+        unused("MnistDataset", cache=cache)
         super().__init__(("image", "label"), sampler, shuffle, num_samples, num_shards, shard_id, num_parallel_workers)
         self._folder = arguments.folder("dataset_dir", dataset_dir)
         self._usage = _usage(usage, ("train", "test", "all"))
@@ -180,7 +181,7 @@ class _Cifar(LabelledImages):
         shard_id: int | None = None,
         cache: object = None,
     ) -> None:
-        del cache
+        unused(type(self).__name__, cache=cache)
         super().__init__(self.COLUMNS, sampler, shuffle, num_samples, num_shards, shard_id, num_parallel_workers)
         folder = arguments.folder("dataset_dir", dataset_dir)
         wanted = _usage(usage, ("train", "test", "all"))
@@ -244,7 +245,7 @@ class ImageFolderDataset(IndexedDataset):
         cache: object = None,
         decrypt: object = None,
     ) -> None:
-        del cache, decrypt
+        unused("ImageFolderDataset", cache=cache, decrypt=decrypt)
         super().__init__(("image", "label"), sampler, shuffle, num_samples, num_shards, shard_id, num_parallel_workers)
         folder = arguments.folder("dataset_dir", dataset_dir)
         classes = sorted(path.name for path in folder.iterdir() if path.is_dir())

@@ -29,6 +29,7 @@ from msc.dataset.text_files import Shuffle, shuffles
 from msc.dataset.values import Array, Row, converted
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiValueError
+from msc.frontend.settings import unused
 from msc.support.files import read_source
 from msc.support.plain_files import opened
 from msc.support.wire_format import MalformedError, fields, read_record, read_varint, record_places, submessage
@@ -89,7 +90,7 @@ class TFRecordDataset(IndexedDataset):
         cache: object = None,
         compression_type: str | None = None,
     ) -> None:
-        del cache, shard_equal_rows
+        unused("TFRecordDataset", cache=cache, shard_equal_rows=shard_equal_rows)
         if compression_type:
             refuse("compression_type", compression_type, "None: unpack the files first")
         self._files = arguments.files("dataset_files", dataset_files)

@@ -19,6 +19,7 @@ from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
 from msc.dataset.values import Array, Row, as_array, converted, own_row
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError
+from msc.frontend.settings import unused
 
 
 class IndexedDataset(Dataset):
@@ -183,7 +184,9 @@ class GeneratorDataset(IndexedDataset):
         batch_sampler: object = None,
         collate_fn: object = None,
     ) -> None:
-        del schema, python_multiprocessing, max_rowsize
+        unused(
+            "GeneratorDataset", schema=schema, python_multiprocessing=python_multiprocessing, max_rowsize=max_rowsize
+        )
         if batch_sampler is not None or collate_fn is not None:
             refuse("batch_sampler", "given", "None: write .batch(..., per_batch_map=...)")
         columns = names("column_names", column_names)

@@ -22,6 +22,7 @@ from msc.dataset.arguments import names, refuse
 from msc.dataset.images import corrupt
 from msc.dataset.sources import IndexedDataset
 from msc.dataset.values import Array, Row
+from msc.frontend.settings import unused
 from msc.support.plain_files import content
 
 
@@ -94,7 +95,7 @@ class TextFileDataset(IndexedDataset):
         shard_id: int | None = None,
         cache: object = None,
     ) -> None:
-        del cache
+        unused("TextFileDataset", cache=cache)
         super().__init__(("text",), None, shuffles(shuffle), num_samples, num_shards, shard_id, num_parallel_workers)
         self._files = arguments.files("dataset_files", dataset_files)
 
@@ -132,7 +133,7 @@ class CSVDataset(IndexedDataset):
         shard_id: int | None = None,
         cache: object = None,
     ) -> None:
-        del cache
+        unused("CSVDataset", cache=cache)
         if not isinstance(field_delim, str) or len(field_delim) != 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             refuse("field_delim", field_delim, "one character")
         self._files = arguments.files("dataset_files", dataset_files)

@@ -135,7 +135,7 @@ def export(
     """Write a Cell or function as a model file for inputs of these types; the file's name with its extension.
 
     `file_format` is "MIR", with the weights as safetensors beside it, "ONNX", or a form of `msc compile` such as "SO";
-    "MINDIR" is taken for "MIR". A file that msc did not write is replaced only if `force` is given. With `any_layout`
+    A file that msc did not write is replaced only if `force` is given. With `any_layout`
     parameters that the Cell updates may lie in memory as its products read them (`ms.layout`). Raises MSC0007 for
     another format, MSC0011 for such a file, MSC0720 for what ONNX does not have, and what capturing raises.
     """

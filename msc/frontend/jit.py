@@ -15,6 +15,7 @@ import numpy as np
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import a
@@ -297,14 +298,16 @@ class Jit:
 
         With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs
         in PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C. The
-        other options are MindSpore's and change nothing. Raises MSC0840 and following, MSC0814 for an unknown option or
-        backend.
+        other options are MindSpore's and change nothing, which is said once. Raises MSC0840 and following, MSC0814 for
+        an unknown option or backend, MSC0887 for a value that an option does not have.
         """
-        del capture_mode, jit_level, dynamic
         for name in others:
             if name not in _WITHOUT_EFFECT:
                 near = did_you_mean(name, _OPTIONS) or f"there are {', '.join(_OPTIONS)}"
                 raise ApiTypeError("MSC0814", f"jit has no option '{name}'", help=near)
+        unused("jit", capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, **others)
+        if backend in ("ms_backend", "GE"):
+            backend = ""
         if backend not in ("", "interpreter"):
             raise ApiValueError("MSC0814", f"jit: backend is {backend!r}, not one of '', 'interpreter'")
         if function is None:

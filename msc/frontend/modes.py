@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 from msc.frontend.errors import ApiValueError
+from msc.frontend.settings import unused
 from msc.support.diagnostics import did_you_mean
 
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
@@ -125,7 +126,8 @@ class Context:
 def set_context(**settings: Any) -> Context:
     """Change settings, as `set_context(mode=msc.GRAPH_MODE)`; in a `with` statement, for its block only.
 
-    Raises MSC0814 for a setting that there is not, or a value that it cannot have.
+    Raises MSC0814 for a setting that there is not, or a value that it cannot have, and MSC0887. A setting that does
+    nothing here says so once.
     """
     for name, value in settings.items():
         if name not in _DEFAULTS:
@@ -133,6 +135,10 @@ def set_context(**settings: Any) -> Context:
         if name in _CHOICES and value not in _CHOICES[name]:
             words = ", ".join(map(repr, _CHOICES[name]))
             raise ApiValueError("MSC0814", f"set_context: {name} is {value!r}, not one of {words}")
+        if name != "mode":
+            unused("set_context", **{name: value})
+        if name == "jit_config" and isinstance(value, dict):
+            unused("set_context", **{k: v for k, v in cast(dict[str, Any], value).items() if k in _DEFAULTS})
     before = {name: _settings[name] for name in settings}
     _settings.update(settings)
     return Context(before)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from msc.frontend.settings import unused
+
 
 class MutableInt(int):
     """An int that may differ between calls of one compiled function."""
@@ -24,7 +26,7 @@ class MutableFloat(float):
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     """The value, whose numbers, in tuples, lists and dicts too, are no constants of a compiled function."""
-    del dynamic_len  # the length is part of the structure, which each compiled function has one of
+    unused("mutable", dynamic_len=dynamic_len)
     match input_data:
         case bool():
             return input_data

@@ -18,6 +18,7 @@ from msc.frontend.changes import SharedMemory
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.formatting import representation
+from msc.frontend.settings import unused
 from msc.support.arrays import Array
 from msc.support.torch_names import hint
 from msc.support.wording import a
@@ -60,7 +61,8 @@ class Tensor:
         init: Callable[[tuple[int, ...], DType], Array] | None = None,
         const_arg: bool = False,
     ) -> None:
-        del const_arg  # what MindSpore's graph mode should take as a constant: here capture finds out
+        if const_arg:
+            unused("Tensor", const_arg=const_arg)
         wanted = None if dtype is None else as_dtype(dtype)
         if shape is not None and input_data is None:
             self.content = _described(shape, wanted, init)

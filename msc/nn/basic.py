@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from msc import ops
 from msc.frontend import dtypes
-from msc.frontend.dtypes import DTypeLike
+from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.errors import ApiValueError
 from msc.frontend.expectations import expect_index
 from msc.frontend.initializers import Init
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Number, Tensor
 from msc.nn.activation import Activation, activation_of
 from msc.nn.arguments import boolean, positive
@@ -122,7 +123,7 @@ class Dropout(Cell):
 
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__()
-        del dtype
+        unused("Dropout", dtype=None if as_dtype(dtype) is dtypes.float32 else dtype)
         drop = 1.0 - keep_prob if p is None else p
         if not 0 <= drop < 1:
             raise ApiValueError("MSC0824", f"Dropout: the probability p is {drop}; it must be in [0, 1)")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from msc.frontend import settings
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.changes import Changes, CountedDict, CountedType
@@ -14,6 +15,7 @@ from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks, in_graph_mode
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.precision import ComputePrecision, computing_in, given
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.hooks import CellHooks, Handle, called
 from msc.support.diagnostics import did_you_mean
@@ -49,7 +51,7 @@ class Cell(metaclass=CountedType):
 
     @public_initialiser
     def __init__(self, auto_prefix: bool = True, flags: Mapping[str, Any] | None = None) -> None:
-        del flags
+        unused("Cell", flags=flags)
         if type(auto_prefix) is not bool:
             name = type(self).__name__
             raise ApiTypeError(
@@ -275,7 +277,20 @@ class Cell(metaclass=CountedType):
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
         """The parameters that have `requires_grad`."""
+        self._tell_of_plain_cells()
         return [parameter for parameter in self.get_parameters(recurse) if parameter.requires_grad]
+
+    def _tell_of_plain_cells(self) -> None:
+        """Tell once of cells in plain lists and dictionaries, whose parameters are none of this cell's."""
+        own = [cell for _, cell in self.cells_and_names()]
+        known = set(map(id, own))
+        for cell in own:
+            for name, value in vars(cell).items():
+                if any(isinstance(item, Cell) and id(item) not in known for item in _items(value)):
+                    kind, made = ("dictionary", "nn.CellDict") if isinstance(value, dict) else ("list", "nn.CellList")
+                    message = f"{type(cell).__name__}.{name} is a {kind} of cells, whose parameters are not the cell's"
+                    help_ = f"self.{name} = {made}(...) registers them, so that they are trained and saved"
+                    settings.tell_once((type(cell).__qualname__, name), "MSC0892", message, help=help_)
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
         """The parameters that do not have `requires_grad`."""
@@ -315,8 +330,8 @@ class Cell(metaclass=CountedType):
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """The cell itself, for programs that call this."""
-        del requires_grad
+        """The cell itself, for programs that call this: gradients are taken where they are asked for."""
+        unused(f"{type(self).__name__}.set_grad", requires_grad=requires_grad)
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Cell:
@@ -364,7 +379,7 @@ class Cell(metaclass=CountedType):
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
         """Each parameter by itself: all have data from the start."""
-        del auto_parallel_mode
+        unused("Cell.init_parameters_data", auto_parallel_mode=auto_parallel_mode)
         return {parameter: parameter for parameter in self.get_parameters()}
 
     def to_mir(self, *inputs: Any) -> str:
@@ -389,6 +404,13 @@ class Cell(metaclass=CountedType):
             return f"{name}({extra})"
         lines = [f"  ({key}): {_indented(repr(cell))}\n" for key, cell in self._cells.items()]
         return f"{name}(\n{f'  {extra}{chr(10)}' if extra else ''}{''.join(lines)})"
+
+
+def _items(value: Any) -> Iterable[Any]:
+    """What a plain list, tuple or dictionary holds."""
+    if type(value) is dict:
+        return cast(dict[Any, Any], value).values()
+    return cast(Iterable[Any], value) if type(value) in (list, tuple) else ()
 
 
 def _walk(cell: Cell, name: str, seen: set[int]) -> Iterator[tuple[str, Cell]]:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.tensor import Tensor
+from msc.frontend.tensor import Tensor, concrete
 from msc.ops.activation import clamp
 from msc.ops.arithmetic import maximum, minimum
 from msc.ops.operands import only_tensor
@@ -61,12 +63,16 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Tensor | None 
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Tensors times max_norm over their norm of `norm_type` taken together, where that is more than max_norm."""
-    del error_if_nonfinite
+    """Tensors times max_norm over their norm of `norm_type` taken together, where that is more than max_norm.
+
+    Raises MSC0203 for a norm that is no number, or infinite, with `error_if_nonfinite`.
+    """
     tensors, single = _listed(x, "clip_by_norm")
     _positive("clip_by_norm", "max_norm", max_norm)
     _positive("clip_by_norm", "norm_type", norm_type)
     norm = _norm(tensors, norm_type)
+    if error_if_nonfinite and not np.isfinite(concrete(norm, "clip_by_norm")):
+        raise ApiValueError("MSC0203", f"clip_by_norm: the norm is {concrete(norm)}, and error_if_nonfinite is set")
     scale = minimum(max_norm / (norm + 1e-6), Tensor(1.0, norm.dtype))
     found = [t * (scale if scale.dtype is t.dtype else scale.astype(t.dtype)) for t in tensors]
     return found[0] if single else type(x)(found)

@@ -116,9 +116,11 @@ def arange(start: Number = 0, end: Number | None = None, step: Number = 1, *, dt
 
 
 def range(start: Number, end: Number, step: Number, maxlen: int = 1000000) -> Tensor:
-    """Numbers from `start` up to but without `end`, `step` apart."""
-    del maxlen
-    return arange(start, end, step)
+    """Numbers from `start` up to but without `end`, `step` apart; at most `maxlen`. Raises MSC0203."""
+    found = arange(start, end, step)
+    if found.size > maxlen:
+        raise ApiValueError("MSC0203", f"range: there are {found.size} numbers, and maxlen is {maxlen}")
+    return found
 
 
 def _steps(function: str, steps: Any) -> int:

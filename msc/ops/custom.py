@@ -13,6 +13,7 @@ import numpy as np
 
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor, concrete
 from msc.ops.primitive import Primitive, several
 from msc.support.arrays import Array
@@ -38,9 +39,10 @@ class Custom(Primitive):
         reg_info: Any = None,
     ) -> None:
         super().__init__("Custom")
-        del reg_info
+        unused("Custom", reg_info=reg_info)
         if func_type not in ("pyfunc", "hybrid", "aot"):
             raise ApiValueError("MSC0829", f"Custom: func_type is {func_type!r}, not 'pyfunc', 'hybrid' or 'aot'")
+        unused("Custom", func_type="pyfunc" if func_type == "aot" else func_type)
         if (func_type == "aot") != isinstance(func, str):
             raise ApiTypeError(
                 "MSC0829",

@@ -8,6 +8,7 @@ from typing import Any
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.modes import Hooks
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops.operands import only_tensor
 from msc.ops.primitive import Primitive
@@ -54,7 +55,7 @@ class HookBackward(Primitive):
 
     def __init__(self, hook_fn: Callable[..., Any], cell_id: str = "") -> None:
         super().__init__("HookBackward")
-        del cell_id
+        unused("HookBackward", cell_id=cell_id)
         self.hook_fn = _function("HookBackward", hook_fn)
 
     def __call__(self, *inputs: Tensor) -> Any:

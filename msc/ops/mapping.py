@@ -13,6 +13,7 @@ from msc.frontend import dtypes
 from msc.frontend.capture import INSTALLED
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.wording import a
 
@@ -100,7 +101,7 @@ class MultitypeFuncGraph:
     """
 
     def __init__(self, name: str, read_value: bool = False, doc_url: str = "") -> None:
-        del read_value, doc_url
+        unused("MultitypeFuncGraph", read_value=read_value, doc_url=doc_url)
         self.name = name
         self._entries: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
 

@@ -15,7 +15,9 @@ from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError
 from msc.frontend.modes import Hooks
 from msc.frontend.precision import ComputePrecision, computing_in, given
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor, concrete
+from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
 from msc.support.wording import a
 
@@ -81,17 +83,24 @@ class Primitive:
         return self
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Self:
-        """Keep how the operands are to be shared among devices."""
+        """Keep how the operands are to be shared among devices, of which there is one. Raises MSC0887."""
+        for name, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
+            if strategy is not None and not isinstance(strategy, tuple):
+                message = f"{self.name}.shard: {name} is {described(strategy)}; it is a tuple of tuples of integers"
+                raise ApiTypeError("MSC0887", message)
+        unused(f"{self.name}.shard", in_strategy=in_strategy, out_strategy=out_strategy)
         self.in_strategy = in_strategy
         self.out_strategy = out_strategy
         return self
 
     def set_device(self, device_target: str) -> Self:
-        """Keep the device that is asked for."""
+        """Keep the device that is asked for; there is one. Raises MSC0887."""
+        unused(f"{self.name}.set_device", primitive_target=device_target)
         return self.add_prim_attr("primitive_target", device_target)
 
     def set_stage(self, stage: int) -> Self:
-        """Keep the pipeline stage that is asked for."""
+        """Keep the pipeline stage that is asked for; there is one."""
+        unused(f"{self.name}.set_stage", stage=stage)
         return self.add_prim_attr("stage", stage)
 
     def recompute(self, mode: bool = True) -> Self:
@@ -235,7 +244,7 @@ def constexpr(
     check: bool = True,
 ) -> Any:
     """Decorate a function on Python values: it runs in Python while a graph is captured, and gives constants of it."""
-    del get_instance, name, reuse_result, check
+    unused("constexpr", get_instance=get_instance, name=name, reuse_result=reuse_result, check=check)
     if fn is None:
         return constexpr
     if not callable(fn):

@@ -16,6 +16,7 @@ from msc.frontend.dispatch import apply
 from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.errors import ApiValueError, NeedsValue
 from msc.frontend.randomness import generator
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Number, Tensor, concrete
 from msc.ops.arithmetic import add, mul
 from msc.ops.comparison import greater_equal, less
@@ -83,7 +84,7 @@ def randint(low: int, high: int, size: Sizes, seed: int | None = None, *, dtype:
 
 def randperm(n: int, seed: int | None = None, offset: int = 0, *, dtype: DTypeLike = dtypes.int64) -> Tensor:
     """0 to n - 1 in a random order."""
-    del offset
+    unused("randperm", offset=offset)
     return _tensor(_draws("randperm", seed).permutation(n), dtype)
 
 

@@ -12,6 +12,7 @@ from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.jit import jit
+from msc.frontend.settings import unused
 from msc.support.argument_values import described
 from msc.train.feeding import batches, tensors
 
@@ -23,7 +24,7 @@ def data_sink(
 
     After the last batch the data set begins anew. With a `jit_config` the function is compiled. Raises MSC0876.
     """
-    del input_signature
+    unused("data_sink", input_signature=input_signature)
     if not callable(fn):
         raise ApiTypeError("MSC0876", f"data_sink takes a function, not {described(fn)}")
     if not isinstance(dataset, Dataset):

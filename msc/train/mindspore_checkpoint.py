@@ -1,4 +1,4 @@
-"""Reading MindSpore's own checkpoints, which are protobuf messages, without trusting them.
+"""MindSpore's own checkpoints, which are protobuf messages, written, and read without trusting them.
 
     Checkpoint { repeated Value value = 1; }
     Value { string tag = 1; TensorProto tensor = 2; }
@@ -12,22 +12,24 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from msc.frontend.dtypes import by_name
+from msc.frontend.dtypes import as_dtype, by_name
 from msc.frontend.errors import ApiValueError
 from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
 from msc.support.escaping import shown
-from msc.support.wire_format import MalformedError, fields, read_varint, submessage
+from msc.support.wire_format import MalformedError, bytes_field, fields, integer_field, read_varint, submessage
 
 _CHECKSUM = b"crc_num"
 _NUMBER_BYTES = 10
 _CHECKSUM_BYTES = len(_CHECKSUM) + _NUMBER_BYTES
 _LARGEST_RANK = 32
+_LARGEST = 256 << 20
+"""Bytes of a tensor in one entry: a message of protocol buffers has less than 2 GiB."""
 
 
 @dataclass
@@ -39,18 +41,46 @@ class CheckpointEntry:
     contents: list[memoryview]
 
 
+def tensors_message(arrays: Mapping[str, Array]) -> bytes:
+    """The checkpoint of tensors by tag."""
+    return b"".join(part for tag, array in arrays.items() for part in _written(tag, array))
+
+
+def _written(tag: str, array: Array) -> Iterable[bytes]:
+    data, dims = np.ascontiguousarray(array).tobytes(), b"".join(integer_field(1, size) for size in array.shape)
+    head = dims + bytes_field(2, str(as_dtype(array.dtype)).encode())
+    for start in range(0, max(len(data), 1), _LARGEST):
+        tensor = head + bytes_field(3, data[start : start + _LARGEST])
+        yield bytes_field(1, bytes_field(1, tag.encode()) + bytes_field(2, tensor))
+
+
+def checksum(data: bytes) -> bytes:
+    """What follows a checkpoint whose reader is to compare its CRC-32."""
+    return _CHECKSUM + zlib.crc32(data).to_bytes(_NUMBER_BYTES, "big")
+
+
+def without_checksum(file: str) -> MscError:
+    """The error of a file that should have a checksum."""
+    return ApiValueError("MSC0889", f"checkpoint {file} has no checksum", help="save_checkpoint(..., crc_check=True)")
+
+
 def read_tensors(
-    content: bytes | memoryview, file: str, wanted: Callable[[str], bool] = lambda name: True
+    content: bytes | memoryview,
+    file: str,
+    wanted: Callable[[str], bool] = lambda name: True,
+    crc_check: bool = False,
 ) -> dict[str, Array]:
     """The tensors of a checkpoint by tag, those that are wanted. Raises MSC0830 for what is none.
 
-    A checkpoint may end with the CRC-32 of what stands before, which is checked.
+    A checkpoint may end with the CRC-32 of what stands before, which is checked; with `crc_check` it must (MSC0889).
     """
     data = memoryview(content)
     if bytes(data[-_CHECKSUM_BYTES:-_NUMBER_BYTES]) == _CHECKSUM:
         data, number = data[:-_CHECKSUM_BYTES], data[-_NUMBER_BYTES:]
         if zlib.crc32(data) != int.from_bytes(number, "big"):
             raise corrupt(file, "its checksum (crc_num) is another: the file was damaged or changed")
+    elif crc_check:
+        raise without_checksum(file)
     entries: dict[str, CheckpointEntry] = {}
     try:
         for number, value in fields(data):

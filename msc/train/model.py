@@ -15,6 +15,7 @@ from msc.amp.levels import build_train_network
 from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.settings import unused
 from msc.nn.cell import Cell
 from msc.nn.metrics import Loss, get_metrics
 from msc.nn.optim.optimizer import Optimizer
@@ -23,6 +24,7 @@ from msc.support.argument_values import described
 from msc.support.other_frameworks import advice_for
 from msc.support.wording import a
 from msc.train.callback.base import Callbacks, Facts, RunContext
+from msc.train.callback.checkpoints import ModelCheckpoint
 from msc.train.callback.monitors import LossMonitor, ProgressBar, shows_progress
 from msc.train.feeding import batches, one_epoch, tensors
 from msc.train.sinking import Sinks
@@ -49,7 +51,7 @@ class Model:
         boost_level: str = "O0",
         **kwargs: Any,
     ) -> None:
-        del boost_level
+        unused("Model", boost_level=boost_level)
         for name, value, kind in (
             ("network", network, Cell),
             ("optimizer", optimizer, Optimizer),
@@ -141,7 +143,7 @@ class Model:
         resume: Any = None,
     ) -> None:
         """Train, and evaluate after every `valid_frequency` epochs, or after those of a list: `eval_results`."""
-        del valid_dataset_sink_mode
+        unused("Model.fit", valid_dataset_sink_mode=valid_dataset_sink_mode)
         if valid_dataset is not None:
             self._check_evaluation(valid_dataset)
         validation = None if valid_dataset is None else (valid_dataset, valid_frequency)
@@ -189,6 +191,11 @@ class Model:
         try:
             with closing(feed):
                 self._epochs(RunContext(facts), members, feed, validation)
+        except BaseException:
+            for member in members.members:
+                if isinstance(member, ModelCheckpoint):
+                    member.on_train_failure(RunContext(facts))
+            raise
         finally:
             if bar is not None:
                 bar.close()
@@ -315,7 +322,7 @@ class Model:
 
     def eval(self, valid_dataset: Dataset, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """The results of the metrics over a data set, by name."""
-        del dataset_sink_mode
+        unused("Model.eval", dataset_sink_mode=dataset_sink_mode)
         self._check_evaluation(valid_dataset)
         return self._evaluate(valid_dataset, Callbacks(callbacks))
 
@@ -363,7 +370,7 @@ class Model:
 
     def predict(self, *predict_data: Any, backend: object = None) -> Any:
         """What the network gives for inputs."""
-        del backend
+        unused("Model.predict", backend=backend)
         self._network.set_train(False)
         return self._network(*predict_data)
 

@@ -6,6 +6,7 @@ Nothing that is read is executed: there is no pickle.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -15,16 +16,20 @@ import numpy as np
 
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor, concrete
 from msc.nn.cell import Cell
 from msc.ops.operands import is_data
 from msc.support.argument_values import described, file_path
 from msc.support.arrays import Array
 from msc.support.diagnostics import MscError, did_you_mean
-from msc.support.files import replacing
+from msc.support.files import replacing, write_bytes
 from msc.support.other_frameworks import advice_for
 from msc.support.plain_files import mapped, opened
 from msc.support.wording import a
+from msc.train.background import WRITER
+from msc.train.encryption import check_key, decrypted, encrypted, mode_of, undecipherable
+from msc.train.mindspore_checkpoint import checksum, corrupt, read_tensors, tensors_message, without_checksum
 
 _SUFFIXES = (".ckpt", ".safetensors")
 _NAMES = {
@@ -53,25 +58,71 @@ def save_checkpoint(
     save_obj: Cell | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     ckpt_file_name: str | Path,
     integrated_save: bool = True,
-    async_save: bool = False,
+    async_save: bool | str = False,
     append_dict: Mapping[str, Any] | None = None,
+    enc_key: bytes | None = None,
+    enc_mode: str = "AES-GCM",
     choice_func: Callable[[str], bool] | None = None,
-    **_: Any,
+    crc_check: bool = False,
+    format: str | None = None,
 ) -> None:
-    """Write parameters as safetensors: those of a Cell, of a dictionary, or of a list of `{"name": ..., "data": ...}`.
+    """Write parameters: those of a Cell, of a dictionary, or of a list of `{"name": ..., "data": ...}`.
 
-    `append_dict` adds numbers and tensors; `choice_func` of a name says whether it is written. A file name without
-    suffix .ckpt or .safetensors gets .safetensors. The old file is there until the new one is complete.
+    `append_dict` adds numbers and tensors; `choice_func` of a name says whether it is written. The contents are
+    safetensors, also in a file .ckpt, or MindSpore's own form: with `format="ckpt"`, encrypted (`enc_key`, 16, 24 or 32
+    bytes; `enc_mode` is "AES-GCM" or "AES-CBC"), or with a checksum in a file .ckpt (`crc_check`). A file name without
+    suffix gets that of the form. The old file is there until the new one is complete. With `async_save` a thread writes
+    the values that parameters have now; the program's end waits for it. Raises MSC0831, MSC0887, MSC0888, and MSC0890
+    for a checkpoint before it that was not written.
     """
-    del integrated_save, async_save
+    unused("save_checkpoint", integrated_save=integrated_save)
+    form = _form(format, enc_key, enc_mode, crc_check)
+    if async_save not in (False, True, "thread", "process"):
+        message = f"save_checkpoint: async_save is {described(async_save)}; it is a bool, 'thread' or 'process'"
+        raise ApiValueError("MSC0887", message)
     arrays = {n: _array(n, v) for n, v in _named(save_obj).items() if choice_func is None or choice_func(n)}
     arrays |= {name: _array(name, value) for name, value in (append_dict or {}).items()}
-    _write(_path(ckpt_file_name), arrays)
+    path = _path(ckpt_file_name, form)
+    is_mindspores = form == "ckpt" or (crc_check and path.suffix == ".ckpt")
+
+    def write() -> None:
+        if is_mindspores:
+            data = tensors_message(arrays)
+            data += checksum(data) if crc_check else b""
+            write_bytes(path, data if enc_key is None else encrypted(data, enc_key, enc_mode))
+        else:
+            _write(path, arrays, crc_check)
+
+    if async_save:
+        arrays = {name: array.copy() for name, array in arrays.items()}
+        WRITER.add(write)
+    else:
+        WRITER.wait()
+        write()
 
 
-def _path(name: str | Path) -> Path:
+def _form(format: str | None, enc_key: bytes | None, enc_mode: str, crc_check: bool) -> str | None:
+    """The form that is asked for: "ckpt", "safetensors", or None for either. Raises MSC0887 and MSC0888."""
+    if format not in (None, "ckpt", "safetensors"):
+        raise ApiValueError("MSC0887", f"save_checkpoint: format is {described(format)}; it is 'ckpt' or 'safetensors'")
+    if enc_key is None:
+        return format
+    check_key("enc", enc_key, enc_mode)
+    if format == "safetensors" or crc_check:
+        what = "has no checksum of its own" if crc_check else "has MindSpore's form"
+        raise ApiValueError("MSC0888", f"save_checkpoint: an encrypted checkpoint {what}")
+    return "ckpt"
+
+
+def async_ckpt_thread_status() -> bool:
+    """Whether checkpoints are being written in the background."""
+    return WRITER.is_writing()
+
+
+def _path(name: str | Path, form: str | None) -> Path:
     path = file_path("ckpt_file_name", name, writes=True)
-    return path if path.suffix in _SUFFIXES else path.with_name(f"{path.name}.safetensors")
+    suffixes = _SUFFIXES if form is None else (f".{form}",)
+    return path if path.suffix in suffixes else path.with_name(f"{path.name}{suffixes[-1]}")
 
 
 def _named(save_obj: Any) -> dict[str, Any]:
@@ -94,9 +145,9 @@ def _array(name: str, value: Any) -> Array:
     raise ApiTypeError("MSC0831", f"'{name}' is {a(type(value).__name__)}; a checkpoint holds tensors and numbers")
 
 
-def _write(path: Path, arrays: Mapping[str, Array]) -> None:
+def _write(path: Path, arrays: Mapping[str, Array], crc_check: bool) -> None:
     """The format: 8 bytes with the length of a JSON header, the header, then the data."""
-    header: dict[str, Any] = {}
+    header: dict[str, Any] = {"__metadata__": {"crc_num": _checksum(arrays)}} if crc_check else {}
     start = 0
     for name, array in arrays.items():
         offsets = [start, start + array.nbytes]
@@ -110,24 +161,47 @@ def _write(path: Path, arrays: Mapping[str, Array]) -> None:
             file.write(np.ascontiguousarray(array).tobytes())
 
 
+def _checksum(arrays: Mapping[str, Array]) -> str:
+    """MindSpore's CRC-32 of a safetensors file: of names and elements, in the order of the names."""
+    found = 0
+    for name in sorted(arrays):
+        found = zlib.crc32(np.ascontiguousarray(arrays[name]).tobytes(), zlib.crc32(name.encode(), found))
+    return str(found)
+
+
 def load_checkpoint(
     ckpt_file_name: str | Path,
     net: Cell | None = None,
     strict_load: bool = False,
     filter_prefix: str | Sequence[str] | None = None,
+    dec_key: bytes | None = None,
+    dec_mode: str = "AES-GCM",
+    specify_prefix: str | Sequence[str] | None = None,
     choice_func: Callable[[str], bool] | None = None,
-    **_: Any,
+    crc_check: bool = False,
+    remove_redundancy: bool = False,
+    format: str = "ckpt",
 ) -> dict[str, Parameter]:
     """The parameters of a checkpoint by name, safetensors or MindSpore's own; loaded into `net` if that is given.
 
-    Names that begin with `filter_prefix`, and those that `choice_func` refuses, are left out.
-    Raises MSC0301 for a file that is not there, MSC0302 and MSC0830 for one that is no checkpoint.
+    What a file is, is seen from its contents, whatever `format` says. Names that begin with `filter_prefix`, that do
+    not begin with `specify_prefix`, and those that `choice_func` refuses, are left out. `dec_key` and `dec_mode` are
+    those of the encryption. With `crc_check` a file must have a checksum; one that has it is always checked.
+    Raises MSC0301 for a file that is not there, MSC0302 and MSC0830 for one that is no checkpoint, MSC0888 for a wrong
+    key, a key that is missing and an encrypted file that was changed, MSC0889 for one without a checksum.
     """
-    prefixes = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
-    arrays = _read(
-        file_path("ckpt_file_name", ckpt_file_name),
-        lambda name: not name.startswith(prefixes or ("\0",)) and (choice_func is None or choice_func(name)),
-    )
+    if format not in ("ckpt", "safetensors"):
+        raise ApiValueError("MSC0887", f"load_checkpoint: format is {described(format)}; it is 'ckpt' or 'safetensors'")
+    unused("load_checkpoint", remove_redundancy=remove_redundancy)
+    left_out, only = _prefixes(filter_prefix), _prefixes(specify_prefix)
+
+    def wanted(name: str) -> bool:
+        named = not name.startswith(left_out) and (not only or name.startswith(only))
+        return named and (choice_func is None or choice_func(name))
+
+    WRITER.finish()
+    path = file_path("ckpt_file_name", ckpt_file_name)
+    arrays = _read(path, wanted, crc_check) if dec_key is None else _read_encrypted(path, dec_key, dec_mode, wanted)
     found = {name: Parameter(Tensor.of(array), name=name) for name, array in arrays.items()}
     if not found:
         raise ApiValueError("MSC0830", f"checkpoint {ckpt_file_name} has no parameters that are asked for")
@@ -136,9 +210,28 @@ def load_checkpoint(
     return found
 
 
-def _read(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
+def _prefixes(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def _read_encrypted(path: Path, key: bytes, mode: str, wanted: Callable[[str], bool]) -> dict[str, Array]:
+    """The tensors of an encrypted file."""
+    try:
+        with opened(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise corrupt(str(path), error.strerror or str(error)) from None
+    plain = decrypted(data, key, mode, str(path))
+    try:
+        return read_tensors(plain, str(path), wanted)
+    except MscError as error:
+        if mode == "AES-GCM":
+            raise
+        raise undecipherable(str(path), error.diagnostics[0].message) from None
+
+
+def _read(path: Path, wanted: Callable[[str], bool], crc_check: bool) -> dict[str, Array]:
     """The tensors of a file whose names are wanted, as arrays of their own: the file may change afterwards."""
-    from msc.train.mindspore_checkpoint import corrupt, read_tensors
     from msc.weights.safetensors_file import TensorFile
 
     try:
@@ -148,13 +241,21 @@ def _read(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
             advice = 'safetensors.torch.save_file(net.state_dict(), "net.safetensors") writes what msc reads'
             message = f"checkpoint {path} is a file of torch.save, which can run code where it is loaded"
             raise ApiValueError("MSC0830", message, help=advice)
+        if encryption := mode_of(start):
+            advice = f"load_checkpoint(..., dec_key=..., dec_mode={encryption!r})"
+            raise ApiValueError("MSC0888", f"checkpoint {path} is encrypted by {encryption}", help=advice)
         if start[8:] != b"{":
-            return read_tensors(memoryview(mapped(path)), str(path), wanted)
+            return read_tensors(memoryview(mapped(path)), str(path), wanted, crc_check)
     except (OSError, ValueError) as error:
         if isinstance(error, MscError):
             raise
         raise corrupt(str(path), getattr(error, "strerror", None) or str(error)) from None
     tensors = TensorFile(path)
+    said = tensors.metadata.get("crc_num")
+    if crc_check and said is None:
+        raise without_checksum(str(path))
+    if said is not None and said != _checksum({name: tensors.array(name) for name in tensors.entries}):
+        raise corrupt(str(path), "its checksum (crc_num) is another: the file was damaged or changed")
     return {name: np.array(tensors.array(name)) for name in tensors.entries if wanted(name)}
 
 
@@ -167,7 +268,7 @@ def load_param_into_net(
     in the dictionary that the net does not have. Float types convert into each other, unless `strict_load`.
     Raises MSC0831 for other element types, and shapes that differ; then nothing was loaded.
     """
-    del remove_redundancy
+    unused("load_param_into_net", remove_redundancy=remove_redundancy)
     if not isinstance(net, Cell) or not isinstance(parameter_dict, Mapping):
         raise ApiTypeError("MSC0831", "load_param_into_net takes a Cell and a dictionary of parameters")
     given = cast(Mapping[str, Any], parameter_dict)

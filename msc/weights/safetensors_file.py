@@ -72,7 +72,11 @@ class TensorFile:
             raise _missing(path, getattr(error, "strerror", None) or str(error)) from error
         length = self._header_length()
         self._start = 8 + length
-        self.entries: Mapping[str, TensorEntry] = self._entries(self._header(length))
+        header = self._header(length)
+        said = header.get("__metadata__")
+        self.metadata: Mapping[str, Any] = cast(dict[str, Any], said) if isinstance(said, dict) else {}
+        """What the file says of itself."""
+        self.entries: Mapping[str, TensorEntry] = self._entries(header)
 
     def array(self, name: str) -> Array:
         """A read-only view of a tensor's bytes in the file; KeyError if it has no such tensor.

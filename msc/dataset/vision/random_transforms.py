@@ -29,6 +29,7 @@ from msc.dataset.vision.transforms import (
     sides_of,
     turned,
 )
+from msc.frontend.settings import unused
 
 
 class RandomHorizontalFlip(HorizontalFlip):
@@ -222,7 +223,7 @@ class RandomErasing(ImageTransform):
         inplace: bool = False,
         max_attempts: int = 10,
     ) -> None:
-        del inplace
+        unused("RandomErasing", inplace=inplace)
         self._chance = probability("RandomErasing", prob)
         self._scale, self._ratio = span("RandomErasing", "scale", scale, 0), span("RandomErasing", "ratio", ratio, 1e-6)
         self._value, self._attempts = value, integer("RandomErasing", "max_attempts", max_attempts)

@@ -138,7 +138,10 @@ def export_cell(
     any_layout: bool = False,
 ) -> str:
     """Write a Cell in a format. Raises MSC0007 for an unknown one, MSC0011 for a file of others, unless forced."""
-    form = {"MIR": "graph", "MINDIR": "graph"}.get(file_format.upper(), file_format.lower())
+    if file_format.upper() == "MINDIR":
+        help_ = "file_format='MIR' writes msc's own text and weights, file_format='ONNX' what others read"
+        raise MscError(Diagnostic("MSC0007", "msc does not write MindSpore's format MINDIR", help=help_))
+    form = "graph" if file_format.upper() == "MIR" else file_format.lower()
     forms = forms_of(find_backend(DEFAULT))
     if form not in forms:
         known = ["MIR", "ONNX", *(f.upper() for f in forms if f not in ("graph", "onnx"))]

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from msc.frontend import dtypes
+from msc.frontend import dtypes, settings
 from msc.frontend.capture import Symbol
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiTypeError, ApiValueError
@@ -55,12 +55,15 @@ class Recorded:
     """The arguments that are differentiated, with variables for their tensors."""
     weights: list[Tensor]
     operations: list[Operation]
+    reached: list[bool] = field(default_factory=list[bool])
+    """Which of the variables that were asked for last the outputs depend on."""
 
     def gradients(
         self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], variables: Sequence[Tensor]
     ) -> list[Tensor]:
         """The gradients by variables of outputs that count `seeds`; of booleans they are zeros."""
         found = pulled_back(self.record, self.operations, outputs, seeds, variables)
+        self.reached = [g is not None for g in found]
         return [zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
 
 
@@ -185,6 +188,8 @@ class GradientCall:
         seeds = list(map(ones_like, outputs)) if sens is None else self._given_seeds(sens, outputs)
         template, leaves = taken_apart(call.arguments)
         found = call.gradients(outputs, seeds, [*leaves, *call.weights])
+        if self.weights and not any(call.reached[len(leaves) :]):
+            _tell_of_strangers(self.weights)
         arguments = fill(template, found[: len(leaves)])
         gradients = self._arranged(arguments, found[len(leaves) :], positions)
         if self.with_value:
@@ -210,6 +215,16 @@ class GradientCall:
             named = tuple((w.name, g) for w, g in zip(self.weights, weights, strict=True))
         named = named[0] if self.single_weight else named
         return (inputs, named) if positions else named
+
+
+def _tell_of_strangers(weights: Sequence[Parameter]) -> None:
+    first = weights[0].name
+    settings.tell_once(
+        ("weights", first),
+        "MSC0891",
+        f"the result does not depend on the weights that it is differentiated by, as '{first}': their gradients are 0",
+        help="are they of another network? Make the optimiser of net.trainable_params() of the one that is trained",
+    )
 
 
 def _filled(seed: Tensor, output: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.parameter import Parameter, ParameterTuple
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.optim.optimizer import Optimizer
 
@@ -123,7 +124,7 @@ class Adam(_Adaptive):
         use_lazy: bool = False,
         use_offload: bool = False,
     ) -> None:
-        del use_locking, use_lazy, use_offload
+        unused("Adam", use_locking=use_locking, use_lazy=use_lazy, use_offload=use_offload)
         super().__init__(params, learning_rate, (beta1, beta2), eps, weight_decay, loss_scale)
         self.use_nesterov, self.use_amsgrad = use_nesterov, use_amsgrad
         self.vhat = self.states("vhat") if use_amsgrad else ParameterTuple(())
@@ -237,7 +238,7 @@ class RMSProp(Optimizer):
         loss_scale: float = 1.0,
         weight_decay: Any = 0.0,
     ) -> None:
-        del use_locking
+        unused("RMSProp", use_locking=use_locking)
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay, self.momentum = self._number("decay", decay), self._number("momentum", momentum)
         self.epsilon, self.centered = self._number("epsilon", epsilon, positive=True), centered
@@ -270,7 +271,7 @@ class FTRL(Optimizer):
         loss_scale: float = 1.0,
         weight_decay: Any = 0.0,
     ) -> None:
-        del use_locking
+        unused("FTRL", use_locking=use_locking)
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.lr_power, self.l1, self.l2 = float(lr_power), self._number("l1", l1), self._number("l2", l2)
         self.moments = self.states("moments")

@@ -7,6 +7,7 @@ from typing import Any
 from msc.frontend import expectations
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.ops import images, linear, losses, normalisation, random
 from msc.ops.arithmetic import add, mul, sub
@@ -15,6 +16,7 @@ from msc.ops.operands import cast
 from msc.ops.primitive import REQUIRED, operator
 from msc.ops.reductions import mean, sum
 from msc.ops.selection import gather, where
+from msc.ops.shapes import sizes_of
 from msc.ops.unary import rsqrt, square
 from msc.ops.windows import convolution, in_format, pooling
 from msc.support.wording import a
@@ -53,7 +55,10 @@ def _convolution(name: str, count: int) -> Any:
         """Convolution of images or volumes."""
         if weight.shape[0] != out_channel:
             raise ApiValueError("MSC0201", f"{name}: out_channel is {out_channel}, the weight is {weight.shape}")
-        del kernel_size, mode
+        unused(name, mode=mode)
+        kernel = sizes_of(kernel_size)
+        if tuple(weight.shape[2:]) != (kernel * count if len(kernel) == 1 else kernel):
+            raise ApiValueError("MSC0201", f"{name}: kernel_size is {kernel_size}, the weight is {weight.shape}")
 
         def convolved(x: Tensor) -> Tensor:
             return convolution(x, weight, None, stride, pad_mode, pad, dilation, group, count)
@@ -128,7 +133,7 @@ def _resize_bilinear(x: Tensor, *, size: Any, align_corners: bool, half_pixel_ce
 
 def _resize_v2(mode: str) -> Any:
     def resize(x: Tensor, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Tensor:
-        del half_pixel_centers
+        unused(f"Resize of {mode}", half_pixel_centers=half_pixel_centers)
         return images.interpolate(x, size, mode=mode, align_corners=align_corners)
 
     resize.__doc__ = "Images resized to a size."

@@ -95,4 +95,46 @@ CODES = (
         "`column_types` or a schema says that a column holds integers or booleans, and the data have another value: -1 "
         "in UInt32, NaN or 0.5 in Int32. `transforms.TypeCast` converts as C does, if that is what is meant.",
     ),
+    Code(
+        "MSC0886",
+        "argument without effect",
+        "An argument or a setting of MindSpore's that concerns speed, memory, devices or diagnostics, and that msc "
+        "does not need. The note says why. It is told once for each call and argument; results are as without it.",
+    ),
+    Code(
+        "MSC0887",
+        "argument that is not there",
+        "An argument or a setting of MindSpore's that could change a result, and that msc does not have; or a value "
+        "that MindSpore does not have either. The note says what to do instead.",
+    ),
+    Code(
+        "MSC0888",
+        "encrypted checkpoint",
+        "A checkpoint is encrypted, and the key or the mode is missing or wrong, or the file was changed; or a "
+        "checkpoint cannot be encrypted so. Keys are 16, 24 or 32 bytes, modes 'AES-GCM' and 'AES-CBC'.",
+    ),
+    Code(
+        "MSC0889",
+        "checkpoint without a checksum",
+        "`load_checkpoint(crc_check=True)` is asked for, and the file has no checksum: "
+        "`save_checkpoint(crc_check=True)` writes one. A file that has a checksum is always checked.",
+    ),
+    Code(
+        "MSC0890",
+        "checkpoint that was not written",
+        "A checkpoint that is saved in the background (`async_save`) could not be written. The next save, or the end "
+        "of the program, tells of it. The file that was there before is still there.",
+    ),
+    Code(
+        "MSC0891",
+        "optimiser of another network",
+        "An optimiser updates parameters that the loss of a training step does not depend on, as those of another "
+        "object of the same class. Make the optimiser of `net.trainable_params()` of the network that is trained.",
+    ),
+    Code(
+        "MSC0892",
+        "layers that are not registered",
+        "A list, tuple or dictionary in an attribute of a cell holds cells, whose parameters are not those of the "
+        "cell. `nn.CellList` and `nn.CellDict` register them.",
+    ),
 )

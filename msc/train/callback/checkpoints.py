@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from msc.frontend import dtypes
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.support.argument_values import file_path
 from msc.support.files import make_folder
+from msc.train.background import WRITER
 from msc.train.callback.base import RunContext, Saving, count, loss_of, refuse, wrong
+from msc.train.encryption import check_key
 from msc.train.serialization import save_checkpoint
 
 
@@ -28,7 +31,8 @@ class CheckpointConfig:
     Every `save_checkpoint_steps` steps, or `save_checkpoint_seconds` after the last one; at the end only if both are 0
     or None. The newest `keep_checkpoint_max` are kept, or one for each `keep_checkpoint_per_n_minutes`. `saved_network`
     is written in place of the training step: then no run can go on from it. `append_info` has names and values to write
-    as well.
+    as well. `exception_save` writes a file also when training ends in an error. `async_save`, `enc_key`, `enc_mode`,
+    `crc_check` and `format` are those of `save_checkpoint`.
     """
 
     def __init__(
@@ -38,17 +42,24 @@ class CheckpointConfig:
         keep_checkpoint_max: int | None = 5,
         keep_checkpoint_per_n_minutes: int | None = 0,
         integrated_save: bool = True,
-        async_save: bool = False,
+        async_save: bool | str = False,
         saved_network: Cell | None = None,
         append_info: Sequence[Any] | None = None,
-        enc_key: object = None,
+        enc_key: bytes | None = None,
         enc_mode: str = "AES-GCM",
         exception_save: bool = False,
-        **_: Any,
+        crc_check: bool = False,
+        remove_redundancy: bool = False,
+        format: str | None = None,
     ) -> None:
-        del integrated_save, async_save, enc_mode
+        unused("CheckpointConfig", integrated_save=integrated_save, remove_redundancy=remove_redundancy)
         if enc_key is not None:
-            refuse("enc_key", "a key", "None: checkpoints are not encrypted")
+            check_key("enc", enc_key, enc_mode)
+        self.saving: dict[str, Any] = {
+            **{"async_save": async_save, "enc_key": enc_key, "enc_mode": enc_mode},
+            **{"crc_check": crc_check, "format": format},
+        }
+        """How files are written, as `save_checkpoint` takes it."""
         self.save_checkpoint_steps = count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
         self.save_checkpoint_seconds = count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
         self.keep_checkpoint_max = count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
@@ -98,12 +109,12 @@ class ModelCheckpoint(Saving):
         self._step, self._time = facts.cur_step_num or 0, time.monotonic()
 
     def _unused_name(self) -> str:
-        pattern = re.compile(rf"{re.escape(self._prefix)}(?:_(\d+))?-\d+_\d+\.ckpt")
+        pattern = re.compile(rf"{re.escape(self._prefix)}(?:_(\d+))?-\d+_\d+\.(?:ckpt|safetensors)")
         found = [match for path in self._folder.iterdir() if (match := pattern.fullmatch(path.name))]
         return f"{self._prefix}_{max(int(m[1] or 0) for m in found) + 1}" if found else self._prefix
 
     def _written_before(self) -> list[tuple[float, Path]]:
-        pattern = re.compile(rf"{re.escape(self._prefix)}-(\d+)_(\d+)\.ckpt")
+        pattern = re.compile(rf"{re.escape(self._prefix)}-(\d+)_(\d+)\.(?:ckpt|safetensors)")
         found = [(m, path) for path in self._folder.iterdir() if (m := pattern.fullmatch(path.name))]
         for unfinished in self._folder.glob(f".{glob.escape(self._prefix)}-*.ckpt.*.tmp"):
             with suppress(OSError):
@@ -123,13 +134,21 @@ class ModelCheckpoint(Saving):
         facts = run_context.original_args()
         if facts.cur_step_num > self._step:
             self._save(facts)
+        WRITER.finish()
 
-    def _save(self, facts: Any) -> None:
+    def on_train_failure(self, run_context: RunContext) -> None:
+        """Training ends in an error: what it reached is written, if that was asked for."""
+        facts = run_context.original_args()
+        if self._config.exception_save and facts.cur_step_num:
+            self._save(facts, "_breakpoint")
+
+    def _save(self, facts: Any, ending: str = "") -> None:
         step = (facts.cur_step_num - 1) % facts.batch_num + 1
-        path = self._folder / f"{self._name}-{facts.cur_epoch_num}_{step}.ckpt"
+        suffix = ".safetensors" if self._config.saving["format"] == "safetensors" else ".ckpt"
+        path = self._folder / f"{self._name}-{facts.cur_epoch_num}_{step}{ending}{suffix}"
         network = self._config.saved_network or facts.train_network
         state = {} if self._config.saved_network is not None else self._state(facts)
-        save_checkpoint(network, path, append_dict=state | self._config.append_dict)
+        save_checkpoint(network, path, append_dict=state | self._config.append_dict, **self._config.saving)
         self._step, self._time, self._latest = facts.cur_step_num, time.monotonic(), path
         facts.latest_ckpt_file = str(path)
         self._kept = [(when, other) for when, other in self._kept if other != path] + [(self._time, path)]

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from msc.frontend.errors import ApiValueError
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.train.callback.base import Callback, RunContext, count, loss_of, refuse
 
@@ -59,7 +60,7 @@ class TimeMonitor(Callback):
     """Prints the time of each epoch, and of a step of it; `data_size` is how many steps that is."""
 
     def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
-        del data_time
+        unused("TimeMonitor", data_time=data_time)
         self._steps = None if data_size is None else count("data_size", data_size)
         self._begun = 0.0
 

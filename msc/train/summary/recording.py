@@ -15,6 +15,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from msc.frontend.settings import unused
 from msc.frontend.summaries import collected
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import file_path
@@ -42,7 +43,14 @@ class SummaryRecord:
         raise_exception: bool = False,
         export_options: object = None,
     ) -> None:
-        del num_process, network, max_file_size, raise_exception, export_options
+        unused(
+            "SummaryRecord",
+            num_process=num_process,
+            max_file_size=max_file_size,
+            raise_exception=raise_exception,
+            export_options=export_options,
+        )
+        del network  # of which no graph is written
         folder = make_folder(file_path("log_dir", log_dir, "the path of a folder"))
         now = time.time()
         self._values: list[tuple[str, str, Any]] = []
@@ -141,7 +149,14 @@ class SummaryCollector(Callback):
         max_file_size: object = None,
         export_options: object = None,
     ) -> None:
-        del num_process, custom_lineage_data, collect_tensor_freq, max_file_size, export_options
+        unused(
+            "SummaryCollector",
+            num_process=num_process,
+            custom_lineage_data=custom_lineage_data,
+            collect_tensor_freq=collect_tensor_freq,
+            max_file_size=max_file_size,
+            export_options=export_options,
+        )
         self._folder, self._period = file_path("summary_dir", summary_dir), count("collect_freq", collect_freq)
         if collect_specified_data is not None and not isinstance(collect_specified_data, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             refuse("collect_specified_data", collect_specified_data, "a dictionary")

@@ -29,7 +29,7 @@ def test_lenet_is_exported_and_read_back(tmp_path: Path) -> None:
     x = Tensor(det(1, 1, 32, 32, scale=2.0))
     original = net(x).asnumpy()
     np.testing.assert_allclose(original[0], RECORDED, rtol=1e-3, atol=2e-6)
-    for file_format in ("MINDIR", "ONNX"):
+    for file_format in ("MIR", "ONNX"):
         name = msc.export(net, x, file_name=str(tmp_path / "_lenet"), file_format=file_format)
         np.testing.assert_allclose(msc.compile(name)(x.asnumpy()), original, rtol=1e-4, atol=1e-5)
     msc.set_context(mode=msc.GRAPH_MODE)
