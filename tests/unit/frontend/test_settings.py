@@ -10,18 +10,23 @@ import pytest
 
 import msc
 from msc import Model, Tensor, amp, nn, ops
-from msc.dataset import ImageFolderDataset, NumpySlicesDataset
+from msc.dataset import Dataset, ImageFolderDataset, NumpySlicesDataset
 from msc.frontend import settings
 from msc.support import notices
 from msc.support.diagnostics import MscError
+from msc.train.callback import CheckpointConfig
 
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "_said", set())
+    monkeypatch.setattr(settings, "_said", set[tuple[str, str]]())
 
 
-def rows() -> NumpySlicesDataset:
+def same(x: Any) -> Any:
+    return x
+
+
+def rows() -> Dataset:
     return NumpySlicesDataset(np.ones((4, 2), np.float32), ["x"])
 
 
@@ -35,13 +40,13 @@ NOTED: dict[str, Callable[[], Any]] = {
     "enable_graph_kernel": lambda: msc.set_context(enable_graph_kernel=True),
     "jit_level": lambda: msc.jit(ops.relu, jit_level="O2"),
     "capture_mode": lambda: msc.jit(ops.relu, capture_mode="bytecode"),
-    "offload": lambda: rows().map(lambda x: x, offload=True),
+    "offload": lambda: rows().map(same, offload=True),
     "python_multiprocessing": lambda: rows().batch(2, python_multiprocessing=True),
     "use_locking": lambda: nn.Adam(nn.Dense(2, 1).trainable_params(), use_locking=True),
-    "integrated_save": lambda: msc.train.CheckpointConfig(integrated_save=False),
+    "integrated_save": lambda: CheckpointConfig(integrated_save=False),
     "in_strategy": lambda: ops.MatMul().shard(((1, 1), (1, 1))),
     "primitive_target": lambda: ops.MatMul().set_device("Ascend"),
-    "func_type": lambda: ops.Custom(lambda x: x, func_type="hybrid"),
+    "func_type": lambda: ops.Custom(same, func_type="hybrid"),
     "dataset_sink_mode": lambda: model(loss_fn=nn.MSELoss(), metrics={"mae"}).eval(
         NumpySlicesDataset((np.ones((2, 2), np.float32), np.ones((2, 1), np.float32)), ["x", "y"]).batch(1),
         dataset_sink_mode=True,
@@ -59,7 +64,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "precompile_only": lambda: msc.set_context(precompile_only=True),
     "in_strategy": lambda: ops.MatMul().shard("nonsense"),
     "primitive_target": lambda: ops.MatMul().set_device("TPU"),
-    "callbacks": lambda: rows().map(lambda x: x, callbacks=[print]),
+    "callbacks": lambda: rows().map(same, callbacks=[print]),
     "decrypt": lambda: ImageFolderDataset(".", decrypt=print),
     "use_lazy": lambda: nn.Adam(nn.Dense(2, 1).trainable_params(), use_lazy=True),
     "format": lambda: msc.load_checkpoint("x.ckpt", format="pickle"),
