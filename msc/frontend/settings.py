@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
 from msc.support import notices
@@ -178,7 +178,7 @@ def _check(call: str, name: str, value: Any, setting: Setting) -> None:
         raise ApiValueError("MSC0887", f"{call}: {name} is {described(value)}; it is {_listed(setting.choices)}")
     if name == "jit_config":
         return
-    kind = cast(type, type(setting.neutral[0]))
+    kind: type[Any] = type(setting.neutral[0])
     if not setting.choices and kind is not type(None) and not isinstance(value, kind):
         message = f"{call}: {name} is {described(value)}; it takes a value as {setting.neutral[0]!r}"
         raise ApiTypeError("MSC0887", message)
