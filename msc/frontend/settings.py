@@ -178,7 +178,8 @@ def _check(call: str, name: str, value: Any, setting: Setting) -> None:
         raise ApiValueError("MSC0887", f"{call}: {name} is {described(value)}; it is {_listed(setting.choices)}")
     if name == "jit_config":
         return
-    kind: type[Any] = type(setting.neutral[0])
+    first: object = setting.neutral[0]
+    kind = first.__class__
     if not setting.choices and kind is not type(None) and not isinstance(value, kind):
         message = f"{call}: {name} is {described(value)}; it takes a value as {setting.neutral[0]!r}"
         raise ApiTypeError("MSC0887", message)
