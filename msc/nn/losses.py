@@ -9,7 +9,8 @@ from msc import ops
 from msc.frontend.tensor import Tensor
 from msc.nn.arguments import checked, word
 from msc.nn.cell import Cell
-from msc.ops.losses import reduced
+from msc.ops.losses import at_least_0, reduced
+from msc.ops.reductions import length
 from msc.ops.sequence_losses import Lengths
 
 
@@ -58,7 +59,7 @@ class RMSELoss(LossBase):
         super().__init__()
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
-        return ops.sqrt(ops.mse_loss(logits, label))
+        return length(ops.mse_loss(logits, label))
 
 
 class SmoothL1Loss(LossBase):
@@ -336,7 +337,7 @@ class TripletMarginWithDistanceLoss(LossBase):
         far = self.distance(x, negative)
         if self.swap:
             far = ops.minimum(far, self.distance(positive, negative))
-        return self.get_loss(ops.relu(ops.add(ops.sub(self.distance(x, positive), far), self.margin)))
+        return self.get_loss(at_least_0(ops.add(ops.sub(self.distance(x, positive), far), self.margin)))
 
 
 def _euclidean(x: Tensor, y: Tensor) -> Tensor:

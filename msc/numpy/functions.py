@@ -9,10 +9,12 @@ import numpy as np
 
 from msc import ops
 from msc.frontend import dtypes
+from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Number, Tensor, concrete
 from msc.numpy.creation import Data, array, asarray
-from msc.ops.operands import only_tensor
+from msc.ops.operands import as_float, only_tensor, pair
+from msc.ops.reductions import length
 
 Axes: TypeAlias = int | Sequence[int] | None
 
@@ -270,13 +272,12 @@ def rsqrt(x: Data) -> Tensor:
 
 def hypot(x1: Data, x2: Data) -> Tensor:
     """The root of the sum of the squares."""
-    return ops.sqrt(ops.add(ops.square(x1), ops.square(x2)))
+    return length(ops.add(ops.square(x1), ops.square(x2)))
 
 
 def logaddexp(x1: Data, x2: Data) -> Tensor:
     """log(e^x1 + e^x2), without overflow."""
-    high, low = ops.maximum(x1, x2), ops.minimum(x1, x2)
-    return ops.add(high, ops.log1p(ops.exp(ops.sub(low, high))))
+    return apply("log_add_exp", *map(as_float, pair("logaddexp", x1, x2)))
 
 
 def heaviside(x1: Data, x2: Data) -> Tensor:

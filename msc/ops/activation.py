@@ -9,9 +9,9 @@ from msc.frontend.dispatch import apply
 from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Number, Tensor, tensor_method
-from msc.ops.arithmetic import add, div, maximum, minimum, mul, sub
+from msc.ops.arithmetic import add, div, mul, sub
 from msc.ops.joining import chunk
-from msc.ops.operands import as_float, as_numbers, cast, flexible, is_number, only_tensor
+from msc.ops.operands import as_float, as_numbers, cast, flexible, is_number, only_tensor, pair
 from msc.ops.selection import where
 from msc.ops.shapes import axis_of
 from msc.ops.unary import abs as absolute
@@ -98,7 +98,8 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
     """X clipped to an interval."""
-    return clamp(input, min_val, max_val)
+    x = as_float(only_tensor(input, "hardtanh"))
+    return apply("clip", x, min=float(min_val), max=float(max_val), open=True)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -108,7 +109,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """X moved towards 0 by lambd, as far as 0."""
-    return mul(sign(input), maximum(sub(absolute(input), lambd), 0.0))
+    return mul(sign(input), relu(sub(absolute(input), lambd)))
 
 
 def tanhshrink(input: Tensor) -> Tensor:
@@ -160,8 +161,8 @@ def clamp(input: Tensor, min: Number | Tensor | None = None, max: Number | Tenso
         raise ApiValueError("MSC0203", "clamp: neither min nor max is given")
     if (min is None or is_number(min)) and (max is None or is_number(max)) and x.dtype.is_float:
         return apply("clip", x, min=None if min is None else float(min), max=None if max is None else float(max))
-    x = x if min is None else maximum(x, min)
-    return x if max is None else minimum(x, max)
+    x = x if min is None else apply("maximum", *pair("clamp", x, min), to_first=True)
+    return x if max is None else apply("minimum", *pair("clamp", x, max), to_first=True)
 
 
 clip = clamp

@@ -12,11 +12,14 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.ops.activation import clamp
 from msc.ops.arithmetic import maximum, minimum
+from msc.ops.comparison import logical_and
+from msc.ops.methods import stop_gradient
 from msc.ops.operands import only_tensor
-from msc.ops.reductions import amax
+from msc.ops.reductions import amax, length
 from msc.ops.reductions import sum as sum_of
+from msc.ops.selection import where
 from msc.ops.unary import abs as absolute
-from msc.ops.unary import sqrt, square
+from msc.ops.unary import isfinite, sqrt, square
 from msc.support.wording import a
 
 
@@ -84,7 +87,17 @@ def _norm(tensors: Sequence[Tensor], kind: float) -> Tensor:
         for tensor in tensors[1:]:
             largest = maximum(largest, amax(absolute(tensor)))
         return largest
+    scale = _scale([stop_gradient(amax(absolute(tensor))) for tensor in tensors])
     total: Any = 0.0
     for tensor in tensors:
-        total = total + sum_of(absolute(tensor) ** float(kind))
-    return total ** (1 / kind)
+        part = tensor / scale.astype(tensor.dtype)
+        total = total + sum_of(square(part) if kind == 2 else absolute(part) ** float(kind))
+    return (length(total) if kind == 2 else total ** (1 / kind)) * scale
+
+
+def _scale(largest: Sequence[Tensor]) -> Tensor:
+    """The largest element, by which powers are computed that would overflow, or 1 where that is 0 or infinite."""
+    found = largest[0]
+    for other in largest[1:]:
+        found = maximum(found, other)
+    return where(logical_and(found > 0, isfinite(found)), found, 1.0)

@@ -12,12 +12,12 @@ from msc.ops.activation import clamp, log_softmax, relu, softplus
 from msc.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
 from msc.ops.comparison import equal, not_equal
 from msc.ops.creation import one_hot
-from msc.ops.operands import as_float, cast, flexible, only_tensor
+from msc.ops.operands import as_float, cast, flexible, only_tensor, pair
 from msc.ops.reductions import mean, norm, sum
 from msc.ops.selection import gather_elements, where
 from msc.ops.shapes import expand_dims, movedim, reshape, squeeze
 from msc.ops.unary import abs as absolute
-from msc.ops.unary import exp, log, neg, square
+from msc.ops.unary import exp, log, neg, sqrt, square
 
 
 def reduced(loss: Tensor, reduction: str, function: str = "the loss") -> Tensor:
@@ -51,15 +51,23 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """Half the square over beta where the difference d is less than beta, |d| - beta / 2 elsewhere."""
-    d = absolute(sub(input, target))
-    loss = d if beta == 0 else where(d < beta, mul(square(d), 0.5 / beta), sub(d, 0.5 * beta))
+    d = sub(input, target)
+    size = absolute(d)
+    loss = size if beta == 0 else where(size < beta, mul(square(d), 0.5 / beta), sub(size, 0.5 * beta))
     return reduced(loss, reduction, "smooth_l1_loss")
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Half the square where the difference d is at most delta, delta (|d| - delta / 2) elsewhere."""
-    d = absolute(sub(input, target))
-    return reduced(where(d <= delta, mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), reduction, "huber_loss")
+    """Half the square where the difference d is less than delta, delta (|d| - delta / 2) elsewhere."""
+    d = sub(input, target)
+    size = absolute(d)
+    loss = where(size < delta, mul(square(d), 0.5), mul(sub(size, 0.5 * delta), delta))
+    return reduced(loss, reduction, "huber_loss")
+
+
+def at_least_0(margin: Tensor) -> Tensor:
+    """What a margin is short of; on the margin itself it still has the gradient of what is beyond."""
+    return clamp(margin, 0.0)
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -69,14 +77,14 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
 def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """X where the target is 1, max(0, margin - x) where it is -1."""
-    return reduced(where(equal(targets, 1), inputs, relu(sub(margin, inputs))), reduction, "hinge_embedding_loss")
+    return reduced(where(equal(targets, 1), inputs, at_least_0(sub(margin, inputs))), reduction, "hinge_embedding_loss")
 
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """max(0, -target (input1 - input2) + margin)."""
-    loss = relu(add(mul(mul(sub(input1, input2), target), -1.0), margin))
+    loss = at_least_0(add(mul(mul(sub(input1, input2), target), -1.0), margin))
     return reduced(loss, reduction, "margin_ranking_loss")
 
 
@@ -84,15 +92,17 @@ def margin_ranking_loss(
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-08) -> Tensor:
     """The product of two vectors over that of their norms."""
     sizes = mul(norm(x1, 2, axis), norm(x2, 2, axis))
-    return div(sum(mul(x1, x2), axis), maximum(sizes, float(eps)))
+    return div(sum(mul(x1, x2), axis), clamp(sizes, float(eps)))
 
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
-    cosine = cosine_similarity(input1, input2, -1 if input1.ndim == 1 else 1, 1e-12)
-    return reduced(where(equal(target, 1), sub(1.0, cosine), relu(sub(cosine, margin))), reduction)
+    axis, least = -1 if input1.ndim == 1 else 1, 1e-12
+    squares = [add(sum(square(x), axis), least) for x in (input1, input2)]
+    cosine = div(sum(mul(input1, input2), axis), sqrt(mul(*squares)))
+    return reduced(where(equal(target, 1), sub(1.0, cosine), at_least_0(sub(cosine, margin))), reduction)
 
 
 def triplet_margin_loss(
@@ -107,7 +117,8 @@ def triplet_margin_loss(
     far = distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
-    return reduced(relu(add(sub(distance(anchor, positive), far), float(margin))), reduction, "triplet_margin_loss")
+    loss = at_least_0(add(sub(distance(anchor, positive), far), float(margin)))
+    return reduced(loss, reduction, "triplet_margin_loss")
 
 
 def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -127,8 +138,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(y log(x) + (1 - y) log(1 - x)), of probabilities x; the logarithm is at least -100."""
     same_shape("binary_cross_entropy", logits, labels, "label")
-    positive, negative = clamp(log(logits), -100.0), clamp(log(sub(1.0, logits)), -100.0)
-    loss = mul(add(mul(labels, positive), mul(sub(1.0, labels), negative)), -1.0)
+    loss = apply("binary_cross_entropy", *map(as_float, pair("binary_cross_entropy", logits, labels)))
     return reduced(loss if weight is None else mul(loss, weight), reduction, "binary_cross_entropy")
 
 
@@ -141,10 +151,8 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x), without overflow."""
     same_shape("binary_cross_entropy_with_logits", logits, label, "label")
-    soft = apply("softplus", mul(absolute(logits), -1.0))
-    above = add(soft, relu(mul(logits, -1.0)))
-    scale = 1.0 if pos_weight is None else add(mul(sub(pos_weight, 1.0), label), 1.0)
-    loss = add(mul(sub(1.0, label), logits), mul(scale, above))
+    positive = label if pos_weight is None else mul(label, pos_weight)
+    loss = add(mul(sub(1.0, label), apply("softplus", logits)), mul(positive, apply("softplus", neg(logits))))
     return reduced(loss if weight is None else mul(loss, weight), reduction, "binary_cross_entropy_with_logits")
 
 
@@ -173,10 +181,10 @@ def nll_loss(
     expectations.stays_within(place, 0, classes - 1)
     chosen = squeeze(apply("gather_elements", x, expand_dims(place, 1), axis=1), 1)
     factor = cast(kept, x.dtype) if weight is None else mul(apply("gather", weight, place, axis=0), cast(kept, x.dtype))
-    loss = mul(mul(chosen, factor), -1.0)
+    loss = where(kept, mul(mul(chosen, factor), -1.0), 0.0)
     if label_smoothing > 0:
         weights = x if weight is None else mul(x, reshape(weight, (-1, *(1,) * (x.ndim - 2))))
-        smooth = mul(mul(sum(weights, 1), cast(kept, x.dtype)), -1.0)
+        smooth = where(kept, mul(sum(weights, 1), -1.0), 0.0)
         loss = add(mul(loss, 1 - label_smoothing), mul(smooth, label_smoothing / classes))
     if reduction == "mean":
         return div(sum(loss), sum(factor))
@@ -259,7 +267,7 @@ def gaussian_nll_loss(
     same_shape("gaussian_nll_loss", x, target)
     if var.shape == x.shape[:-1]:
         var = expand_dims(var, -1)
-    spread = maximum(var, eps)
+    spread = clamp(var, eps)
     loss = mul(add(log(spread), div(square(sub(x, target)), spread)), 0.5)
     return reduced(add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction, "gaussian_nll_loss")
 

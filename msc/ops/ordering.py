@@ -87,12 +87,12 @@ def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     return _running_extreme(x, axis, "minimum", "less_equal")
 
 
-def _running(x: Tensor, axis: int, operation: str, function: str) -> Tensor:
+def _running(x: Tensor, axis: int, operation: str, function: str, **properties: bool) -> Tensor:
     """Doubling steps: after each one an element joins twice as many before it."""
     a = axis_of(x, axis, function)
     size, step = x.shape[a], 1
     while step < size:
-        joined = apply(operation, narrow(x, a, step, size - step), narrow(x, a, 0, size - step))
+        joined = apply(operation, narrow(x, a, step, size - step), narrow(x, a, 0, size - step), **properties)
         x = apply("concat", narrow(x, a, 0, step), joined, axis=a)
         step *= 2
     return x
@@ -100,7 +100,7 @@ def _running(x: Tensor, axis: int, operation: str, function: str) -> Tensor:
 
 def _running_extreme(x: Tensor, axis: int, operation: str, comparison: str) -> tuple[Tensor, Tensor]:
     a = axis_of(x, axis, operation)
-    values = _running(x, a, operation, operation)
+    values = _running(x, a, operation, operation, to_first=True)
     places = apply("iota", shape=x.shape, axis=a, dtype=dtypes.int64)
     marked = apply("select", apply(comparison, x, values), places, mul(places, 0))
     return values, _running(marked, a, "maximum", operation)

@@ -18,7 +18,7 @@ from msc.ops.comparison import not_equal
 from msc.ops.operands import as_float, as_numbers, cast, flexible, only_tensor
 from msc.ops.shapes import sizes_of
 from msc.ops.unary import abs as absolute
-from msc.ops.unary import exp, log, sqrt
+from msc.ops.unary import exp, log
 
 Axes: TypeAlias = int | Sequence[int] | None
 
@@ -32,11 +32,11 @@ def axes_of(x: Tensor, axis: Axes, function: str) -> tuple[int, ...]:
     return tuple(a % builtins.max(x.ndim, 1) for a in given) if given and x.ndim else tuple(builtins.range(x.ndim))
 
 
-def _reduce(name: str, x: Tensor, axis: Axes, keepdims: bool, function: str) -> Tensor:
+def _reduce(name: str, x: Tensor, axis: Axes, keepdims: bool, function: str, **properties: builtins.bool) -> Tensor:
     if x.ndim == 0:
         axes_of(x, axis, function)
         return x
-    return apply(name, x, axis=axes_of(x, axis, function), keep_dims=builtins.bool(keepdims))
+    return apply(name, x, axis=axes_of(x, axis, function), keep_dims=builtins.bool(keepdims), **properties)
 
 
 def _accumulated(x: Tensor, dtype: DTypeLike | None) -> Tensor:
@@ -89,12 +89,17 @@ def _comparable(input: Tensor, function: str) -> Tensor:
     return as_numbers(x)
 
 
+def _first(name: str, input: Tensor, axis: int, keepdims: bool, function: str) -> Tensor:
+    """The extremes whose places are returned too: their gradient belongs to these places."""
+    return _reduce(name, _comparable(input, function), axis, keepdims, function, to_first=True)
+
+
 @flexible
 def max(input: Tensor, axis: int | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The largest elements along an axis, and where they stand (Int64); without an axis the largest of all, and 0."""
     if axis is None:
         return amax(input), Tensor(0, dtypes.int64)
-    return amax(input, axis, keepdims), argmax(input, axis, keepdims)
+    return _first("reduce_max", input, axis, keepdims, "max"), argmax(input, axis, keepdims)
 
 
 @flexible
@@ -102,7 +107,7 @@ def min(input: Tensor, axis: int | None = None, keepdims: bool = False) -> tuple
     """The smallest elements along an axis, and where they stand (Int64); without an axis the smallest of all, and 0."""
     if axis is None:
         return amin(input), Tensor(0, dtypes.int64)
-    return amin(input, axis, keepdims), argmin(input, axis, keepdims)
+    return _first("reduce_min", input, axis, keepdims, "min"), argmin(input, axis, keepdims)
 
 
 @tensor_method("max")
@@ -165,14 +170,14 @@ def argmin(input: Tensor, axis: int | None = None, keepdims: bool = False) -> Te
 @flexible
 def max_with_index(input: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """The largest elements along an axis, and where they stand."""
-    return amax(input, axis, keep_dims), argmax(input, axis, keep_dims)
+    return _first("reduce_max", input, axis, keep_dims, "max"), argmax(input, axis, keep_dims)
 
 
 @tensor_method("argmin_with_value")
 @flexible
 def min_with_index(input: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest elements along an axis, and where they stand."""
-    return amin(input, axis, keep_dims), argmin(input, axis, keep_dims)
+    return _first("reduce_min", input, axis, keep_dims, "min"), argmin(input, axis, keep_dims)
 
 
 @tensor_method("all")
@@ -217,7 +222,7 @@ def var(input: Tensor, axis: Axes = None, ddof: float = 0, keepdims: bool = Fals
 @flexible
 def std(input: Tensor, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
     """The standard deviation, with divisor N - `ddof`."""
-    return sqrt(variance(input, axis, ddof, keepdims))
+    return length(variance(input, axis, ddof, keepdims))
 
 
 @flexible
@@ -255,6 +260,15 @@ def _zero(like: Tensor) -> Tensor:
     return Tensor(0, like.dtype)
 
 
+def length(squares: Tensor) -> Tensor:
+    """The root of a sum of squares; where that is 0, its gradient is 0, a subgradient of the length."""
+    return apply("sqrt", as_float(squares), flat=True)
+
+
+def _to_power(x: Tensor, exponent: builtins.float) -> Tensor:
+    return apply("pow", x, Tensor(exponent, x.dtype), flat=True) if exponent < 1 else power(x, exponent)
+
+
 @tensor_method("norm")
 @flexible
 def norm(
@@ -268,7 +282,7 @@ def norm(
     """The norm of a vector: the root of the sum of squares, or that of order `ord`; "fro" is the former."""
     x = cast(A, as_dtype(dtype)) if dtype else as_float(only_tensor(A, "norm"))
     if ord is None or ord == "fro" or ord == 2:
-        return sqrt(_reduce("reduce_sum", apply("square", x), dim, keepdim, "norm"))
+        return length(_reduce("reduce_sum", apply("square", x), dim, keepdim, "norm"))
     size = absolute(x)
     if isinstance(ord, str):
         raise ApiTypeError("MSC0203", f"norm: ord {ord!r} is not a number or 'fro'")
@@ -276,7 +290,8 @@ def norm(
         return _reduce("reduce_max" if ord > 0 else "reduce_min", size, dim, keepdim, "norm")
     if ord == 0:
         return cast(sum(not_equal(x, 0.0), dim, keepdim), x.dtype)
-    return power(_reduce("reduce_sum", power(size, builtins.float(ord)), dim, keepdim, "norm"), 1.0 / ord)
+    powers = _to_power(size, builtins.float(ord))
+    return _to_power(_reduce("reduce_sum", powers, dim, keepdim, "norm"), 1.0 / ord)
 
 
 @tensor_method("count_nonzero")

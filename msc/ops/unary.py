@@ -148,7 +148,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     x = as_float(only_tensor(input, "logit"))
     if eps is not None:
         x = apply("clip", x, min=builtins.float(eps), max=1.0 - eps)
-    return log(div(x, sub(1.0, x)))
+    return apply("logit", x)
 
 
 @tensor_method("isnan")

@@ -247,11 +247,15 @@ def avg_pool1d(
 
 
 def adaptive_pool(kind: str, input: Tensor, output_size: int | Sequence[int | None], count: int) -> Tensor:
-    """Pooling to a size: place i of an axis sees elements from floor(i n / m) to ceil((i + 1) n / m)."""
+    """Pooling to a size: place i of an axis sees elements from floor(i n / m) to ceil((i + 1) n / m).
+
+    The last axis comes first, so that the first of equal largest elements is the first in the order of the elements.
+    """
     wanted = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
     x = only_tensor(input, f"adaptive_{kind}_pool{count}d")
     sizes = [n if w is None else w for w, n in zip(wanted, x.shape[-count:], strict=True)]
-    for axis, size in enumerate(sizes, start=x.ndim - count):
+    places = list(enumerate(sizes, start=x.ndim - count))
+    for axis, size in reversed(places) if kind == "max" else places:
         x = _adapted(kind, x, axis, size)
     return x
 
@@ -262,9 +266,10 @@ def _adapted(kind: str, x: Tensor, axis: int, size: int) -> Tensor:
     if size < 1:
         raise ApiValueError("MSC0813", f"adaptive pooling: output size {size}; it must be 1 or more")
     reduce = {"avg": "reduce_mean", "max": "reduce_max"}[kind]
+    ties = {"to_first": True} if kind == "max" else {}
     if old % size == 0:
         parted = reshape(x, (*x.shape[:axis], size, old // size, *x.shape[axis + 1 :]))
-        return apply(reduce, parted, axis=(axis + 1,), keep_dims=False)
+        return apply(reduce, parted, axis=(axis + 1,), keep_dims=False, **ties)
     outputs = np.arange(size)
     starts, ends = outputs * old // size, -(-(outputs + 1) * old // size)
     widest = int((ends - starts).max())
@@ -272,7 +277,7 @@ def _adapted(kind: str, x: Tensor, axis: int, size: int) -> Tensor:
     windows = apply("gather", x, Tensor.of(places.reshape(-1)), axis=axis)
     parted = reshape(windows, (*x.shape[:axis], size, widest, *x.shape[axis + 1 :]))
     if kind == "max":
-        return apply(reduce, parted, axis=(axis + 1,), keep_dims=False)
+        return apply(reduce, parted, axis=(axis + 1,), keep_dims=False, **ties)
     real = np.arange(widest) < (ends - starts)[:, None]
     shape = (size, widest, *(1,) * (x.ndim - axis - 1))
     kept = where(Tensor.of(real.reshape(shape)), parted, 0.0)

@@ -3,6 +3,9 @@
 `adjoints(body, seed)` walks a body from its value to its reads (reverse mode); a read that occurs twice is given twice.
 Where a function has a kink, the derivative is the one that the field takes: 0 for |x| at 0, for max(x, c) at the
 constant c, and one half each for the maximum of two equal values. What is constant between jumps has none.
+
+A slope may be infinite: that of a root at 0, of a logarithm, of a quotient, of an exponential that overflows. What does
+not count (a seed of 0, behind a `select` for example) stays 0 beside it: their product is `absorbed`.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, apply
+
+UNBOUNDED = frozenset("exp exp2 expm1 log log2 log1p sqrt rsqrt asin acos atanh acosh sinh cosh tan div pow".split())
+"""Operators whose slope may be infinite, or no number, where their value is finite or not chosen."""
 
 Local: TypeAlias = Callable[[Apply], "tuple[Scalar | None, ...]"]
 """From an applied operator to its derivative by each argument; None if it has no derivative."""
@@ -44,6 +50,24 @@ def _square(a: Scalar) -> Scalar:
 
 def _one_minus_square(a: Scalar) -> Scalar:
     return apply("sub", number(1, a), _square(a))
+
+
+def absorbed(a: Scalar, b: Scalar) -> Scalar:
+    """The product; 0 where a is 0, even if b is infinite or no number there.
+
+    On tensors it is `ms.mul_no_nan`, whose derivative by a is b: that of the selection would be 0 where a is 0.
+    """
+    zero = number(0, a)
+    return apply("select", apply("eq", a, zero), zero, _mul(a, b))
+
+
+def factors_absorbed(scalar: Scalar) -> tuple[Scalar, Scalar] | None:
+    """The factors of such a product; None of another scalar."""
+    match scalar:
+        case Apply("select", (Apply("eq", (a, Constant(value=0))), Constant(value=0), Apply("mul", (same, b)))):
+            return (a, b) if a == same else None
+        case _:
+            return None
 
 
 # Each takes x, the argument, and y, the value.
@@ -97,10 +121,9 @@ def _power(op: Apply) -> tuple[Scalar | None, ...]:
     if isinstance(exponent, Constant):
         by_base = None if exponent.value == 0 else _mul(exponent, _lower_power(base, exponent))
         return by_base, None
-    slope = _mul(exponent, apply("pow", base, _plus(exponent, -1)))
-    by_base = apply("select", apply("eq", exponent, zero), zero, slope)
+    by_base = absorbed(exponent, apply("pow", base, _plus(exponent, -1)))
     constant = apply("and", apply("eq", base, zero), apply("ge", exponent, zero))
-    return by_base, apply("select", constant, zero, _mul(op, apply("log", base)))
+    return by_base, apply("select", constant, zero, absorbed(op, apply("log", base)))
 
 
 def _lower_power(base: Scalar, exponent: Constant) -> Scalar:
@@ -111,9 +134,15 @@ def _lower_power(base: Scalar, exponent: Constant) -> Scalar:
 
 
 def _arc_tangent(op: Apply) -> tuple[Scalar | None, ...]:
+    """At the origin, which has no angle, 0."""
     y, x = op.args
-    length = apply("add", _square(x), _square(y))
+    length = unless_zero(apply("add", _square(x), _square(y)))
     return apply("div", x, length), _neg(apply("div", y, length))
+
+
+def unless_zero(a: Scalar) -> Scalar:
+    """A divisor: infinite where it is 0, so that quotients, and their slopes, are 0 there."""
+    return apply("select", apply("eq", a, number(0, a)), number(math.inf, a), a)
 
 
 _OTHERS: Mapping[str, Local] = {
@@ -158,7 +187,7 @@ def adjoints(body: Scalar, seed: Scalar) -> Iterator[tuple[Read, Scalar]]:
         case Apply() if is_number(body.dtype) and is_number(body.args[0].dtype):
             for argument, local in zip(body.args, _locals(body), strict=True):
                 if local is not None:
-                    yield from adjoints(argument, _scaled(seed, local))
+                    yield from adjoints(argument, _scaled(seed, local, is_unbounded(body)))
         case Read() | Constant() | Index() | Apply() | Cast():
             return
 
@@ -193,16 +222,26 @@ def _locals(op: Apply) -> tuple[Scalar | None, ...]:
     return other(op) if other is not None else (None,) * len(op.args)
 
 
-def _scaled(seed: Scalar, local: Scalar) -> Scalar:
+def is_unbounded(op: Apply) -> bool:
+    """Whether a slope of an operator may be infinite. That of x / 2 and x^2 is not."""
+    last = op.args[-1]
+    if isinstance(last, Constant) and op.op in ("div", "pow"):
+        return last.value == 0 if op.op == "div" else last.value < 1
+    return op.op in UNBOUNDED
+
+
+def _scaled(seed: Scalar, local: Scalar, unbounded: bool) -> Scalar:
     """Their product, without factors of one and minus one."""
     if isinstance(local, Constant) and abs(local.value) == 1:
         return seed if local.value > 0 else _neg(seed)
     match local:
+        case Apply("neg", (inner,)):
+            return _neg(_scaled(seed, inner, unbounded))
+        case _ if unbounded:
+            return absorbed(seed, local)
         case Apply("div", (Constant(value=1), divisor)):
             return apply("div", seed, divisor)
         case Apply("select", (condition, Constant(value=1), Constant(value=0) as zero)):
             return apply("select", condition, seed, zero)
-        case Apply("neg", (inner,)):
-            return _neg(_scaled(seed, inner))
         case _:
             return _mul(seed, local)

@@ -14,7 +14,7 @@ from msc.dialects.ms.activations import (
     SeluOp, SiluOp, SoftmaxOp, SoftsignOp,
 )
 from msc.dialects.ms.arithmetic import (
-    AddOp, Atan2Op, DivOp, FloorDivOp, MaximumOp, MinimumOp, ModOp, MulOp, PowOp, RemOp, SubOp,
+    AddOp, Atan2Op, DivOp, FloorDivOp, MaximumOp, MinimumOp, ModOp, MulNoNanOp, MulOp, PowOp, RemOp, SubOp,
 )
 from msc.dialects.ms.axis_transforms import TransformAxisOp, WindowsOp
 from msc.dialects.ms.barrier import BarrierOp
@@ -28,6 +28,7 @@ from msc.dialects.ms.generic import ComputeOp
 from msc.dialects.ms.images import DepthToSpaceOp, ResizeNearestOp, SpaceToDepthOp
 from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp, OneHotOp, ScatterAddOp, TrilOp, TriuOp
 from msc.dialects.ms.linear import BatchMatmulOp, DenseOp, MatmulOp
+from msc.dialects.ms.logarithmic import BinaryCrossEntropyOp, LogAddExpOp, LogitOp, XlogyOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, SplitOp, StackOp, TileOp, TransposeOp
 from msc.dialects.ms.normalisation import (
     BatchNormOp, GroupNormOp, InstanceNormOp, L2NormalizeOp, LayerNormOp, RmsNormOp,

@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def
 
 from msc.dialects.ms.base import TensorOp
 from msc.dialects.ms.elementwise import check_representable
-from msc.dialects.ms.properties import choice_property, int_property, optional_real, real_property
+from msc.dialects.ms.properties import choice_property, flag_property, int_property, optional_real, real_property
 from msc.dialects.ms.shapes import broadcast_shapes, normal_axis, same_shape, same_size, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 
@@ -147,6 +147,7 @@ class PreluOp(TensorOp):
 class ClipOp(TensorOp):
     """min(max(x, `min`), `max`), without the bound that is not given; NaN stays NaN; any number type.
 
+    The derivative on a bound is 1; with `open` it is 0.
     MindSpore clip_by_value, ONNX Clip.
     """
 
@@ -155,6 +156,7 @@ class ClipOp(TensorOp):
     x = operand_def(TensorType)
     lower = optional_real("min")
     upper = optional_real("max")
+    open = flag_property(False)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         dtype = self.expect_dtype(0, "a number")

@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition
 
 from msc.dialects.ms.elementwise import BinaryOp, constant
+from msc.dialects.ms.properties import flag_property
 from msc.poly.scalar import Scalar, apply
 
 
@@ -35,6 +36,18 @@ class MulOp(ArithmeticOp):
     """Product. MindSpore Mul, ONNX Mul."""
 
     name = "ms.mul"
+
+
+@irdl_op_definition
+class MulNoNanOp(BinaryOp):
+    """Product, but 0 where lhs is 0, even if rhs is infinite or NaN. MindSpore MulNoNan, with the factors exchanged."""
+
+    name = "ms.mul_no_nan"
+    DTYPES: ClassVar[str] = "a float"
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        zero = constant(0, args[0].dtype)
+        return apply("select", apply("eq", args[0], zero), zero, apply("mul", *args))
 
 
 @irdl_op_definition
@@ -77,24 +90,33 @@ class RemOp(ArithmeticOp):
 
 @irdl_op_definition
 class PowOp(ArithmeticOp):
-    """lhs to the power of rhs. MindSpore Pow, ONNX Pow."""
+    """lhs to the power of rhs. MindSpore Pow, ONNX Pow. With `flat` its derivative at lhs = 0 counts as 0."""
 
     name = "ms.pow"
+    flat = flag_property(False)
 
 
 @irdl_op_definition
 class MaximumOp(ArithmeticOp):
-    """The larger; NaN if one is. MindSpore Maximum, ONNX Max."""
+    """The larger; NaN if one is. MindSpore Maximum, ONNX Max.
+
+    Equal operands have half the gradient each; with `to_first` lhs has all of it.
+    """
 
     name = "ms.maximum"
+    to_first = flag_property(False)
     SCALAR: ClassVar[str] = "max"
 
 
 @irdl_op_definition
 class MinimumOp(ArithmeticOp):
-    """The smaller; NaN if one is. MindSpore Minimum, ONNX Min."""
+    """The smaller; NaN if one is. MindSpore Minimum, ONNX Min.
+
+    Equal operands have half the gradient each; with `to_first` lhs has all of it.
+    """
 
     name = "ms.minimum"
+    to_first = flag_property(False)
     SCALAR: ClassVar[str] = "min"
 
 

@@ -84,17 +84,25 @@ class ReduceProdOp(AccumulatingOp, ReductionOp):
 
 @irdl_op_definition
 class ReduceMaxOp(ReductionOp):
-    """Largest element, NaN if there is one. MindSpore ReduceMax, ONNX ReduceMax."""
+    """Largest element, NaN if there is one. MindSpore ReduceMax, ONNX ReduceMax.
+
+    Equal ones share the gradient; with `to_first` the first of them, in the order of the elements, has all of it.
+    """
 
     name = "ms.reduce_max"
+    to_first = flag_property(False)
     COMBINE: ClassVar[Combine] = "max"
 
 
 @irdl_op_definition
 class ReduceMinOp(ReductionOp):
-    """Smallest element, NaN if there is one. MindSpore ReduceMin, ONNX ReduceMin."""
+    """Smallest element, NaN if there is one. MindSpore ReduceMin, ONNX ReduceMin.
+
+    Equal ones share the gradient; with `to_first` the first of them, in the order of the elements, has all of it.
+    """
 
     name = "ms.reduce_min"
+    to_first = flag_property(False)
     COMBINE: ClassVar[Combine] = "min"
 
 

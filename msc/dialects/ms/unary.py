@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition
 
 from msc.dialects.ms.elementwise import UnaryOp, constant
+from msc.dialects.ms.properties import flag_property
 from msc.poly.scalar import Scalar, apply
 
 
@@ -70,9 +71,13 @@ class Log1pOp(FloatUnaryOp):
 
 @irdl_op_definition
 class SqrtOp(FloatUnaryOp):
-    """The square root. MindSpore Sqrt, ONNX Sqrt."""
+    """The square root. MindSpore Sqrt, ONNX Sqrt.
+
+    With `flat` its derivative at 0 counts as 0: of a sum of squares, the root is a length, with 0 as a subgradient.
+    """
 
     name = "ms.sqrt"
+    flat = flag_property(False)
 
 
 @irdl_op_definition

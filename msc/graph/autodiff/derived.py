@@ -19,7 +19,7 @@ from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.emitter import Emitter
 from msc.poly.adjoint import Differentiated, adjoint
 from msc.poly.compute import Statement, affine_map, broadcast_map, dims
-from msc.poly.derivative import adjoints
+from msc.poly.derivative import adjoints, factors_absorbed
 from msc.poly.model import renumber
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, reads
 
@@ -134,6 +134,9 @@ class _Values:
         return self._known[scalar]
 
     def _written(self, scalar: Scalar) -> SSAValue:
+        absorbed = factors_absorbed(scalar)
+        if absorbed is not None:
+            return self._emit(arithmetic.MulNoNanOp, *map(self.of, absorbed))
         match scalar:
             case Read():
                 return self._operands[scalar.operand]

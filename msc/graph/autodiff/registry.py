@@ -24,6 +24,7 @@ Of an operation with several results, those that nothing depends on are given as
 
 gradient: Table[type[MsOp], Rule] = Table(
     "gradients", "msc.graph.autodiff.rules",
-    "activations", "convolution", "indexing", "linear", "movement", "normalisation", "reductions",
+    "activations", "arithmetic", "convolution", "indexing", "linear", "logarithmic", "movement", "normalisation",
+    "reductions",
 )  # fmt: skip
 """Declares how the gradient of operation classes is written."""

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+from msc.frontend.dispatch import apply
 from msc.frontend.tensor import Tensor
 from msc.ops import activation as act
 from msc.ops import arithmetic as ar
 from msc.ops import comparison as cmp
 from msc.ops import unary as un
+from msc.ops.operands import as_float, pair
 from msc.ops.primitive import operator
 from msc.ops.selection import where
 from msc.ops.shapes import cast as convert
@@ -34,7 +36,7 @@ def div_no_nan(x: Any, y: Any) -> Tensor:
 
 def xlogy(input: Any, other: Any) -> Tensor:
     """X log(y), 0 where x is 0."""
-    return where(cmp.equal(input, 0), 0.0, ar.mul(input, un.log(other)))
+    return apply("xlogy", *map(as_float, pair("xlogy", input, other)))
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:

@@ -32,8 +32,8 @@ EXACT = frozenset(
     f"ms.{name}"
     for name in (
         "neg abs sign identity logical_not bitwise_not is_nan is_inf floor ceil round trunc relu add sub mul div rem "
-        "barrier stop_gradient mod floor_div maximum minimum select clip relu6 sqrt square reciprocal gather "
-        "gather_elements entry set_entry "
+        "barrier stop_gradient mod floor_div maximum minimum mul_no_nan select clip relu6 sqrt square reciprocal "
+        "gather gather_elements entry set_entry "
         "one_hot iota tril triu reshape flatten squeeze expand_dims transpose broadcast_to concat stack split slice "
         "tile reverse pad dilate windows resize_nearest depth_to_space space_to_depth reduce_max reduce_min "
         "max_pool1d max_pool2d max_pool3d global_max_pool argmax argmin argsort cast bit_cast"
@@ -43,7 +43,7 @@ ELEMENTARY = frozenset(
     f"ms.{name}"
     for name in (
         "exp expm1 log log1p rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid softplus "
-        "pow atan2"
+        "pow atan2 xlogy"
     ).split()
 )
 SPECIAL = (0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-3, 0.5, -2.5, 3.5, -0.4)

@@ -71,6 +71,37 @@ def _log1p(w: Writer, op: MsOp, x: str) -> str:
     return w("Where", near, small, w("Log", w("Add", x, w.scalar(1, op.dtype(0)))))
 
 
+@form("mul_no_nan")
+def _mul_no_nan(w: Writer, op: MsOp, a: str, b: str) -> str:
+    zero = w.scalar(0, op.dtype(0))
+    return w("Where", w("Equal", a, zero), zero, w("Mul", a, b))
+
+
+@form("xlogy")
+def _xlogy(w: Writer, op: MsOp, a: str, b: str) -> str:
+    zero = w.scalar(0, op.dtype(0))
+    return w("Where", w("Equal", a, zero), zero, w("Mul", a, w("Log", b)))
+
+
+@form("log_add_exp")
+def _log_add_exp(w: Writer, op: MsOp, a: str, b: str) -> str:
+    """Of what is not the same infinity twice."""
+    return w("Add", w("Max", a, b), w("Softplus", w("Neg", w("Abs", w("Sub", a, b)))))
+
+
+@form("logit")
+def _logit(w: Writer, op: MsOp, x: str) -> str:
+    return w("Log", w("Div", x, w("Sub", w.scalar(1, op.dtype(0)), x)))
+
+
+@form("binary_cross_entropy")
+def _binary_cross_entropy(w: Writer, op: MsOp, chance: str, label: str) -> str:
+    one, least = w.scalar(1, op.dtype(0)), w.scalar(-100, op.dtype(0))
+    if_true = w("Mul", label, w("Max", w("Log", chance), least))
+    other = w("Mul", w("Sub", one, label), w("Max", w("Log", w("Sub", one, chance)), least))
+    return w("Neg", w("Add", if_true, other))
+
+
 @form("trunc")
 def _trunc(w: Writer, op: MsOp, x: str) -> str:
     return w("Where", w("Less", x, w.scalar(0, op.dtype(0))), w("Ceil", x), w("Floor", x))

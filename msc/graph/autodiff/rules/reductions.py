@@ -7,6 +7,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from msc.dialects import ms
+from msc.dialects.element_types import element_type
 from msc.dialects.ms.reductions import reduced_axes
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
@@ -38,11 +39,29 @@ def _mean(op: ms.ReduceMeanOp, emit: GradientEmitter, g: SSAValue) -> Contributi
 
 @gradient(ms.ReduceMaxOp, ms.ReduceMinOp)
 def _extreme(op: ms.ReduceMaxOp | ms.ReduceMinOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    """To the extremes in equal parts."""
+    """To the extremes in equal parts, or to the first one."""
+    if op.flag("to_first"):
+        return [_to_first(op, emit, g)]
     x, y = op.operands[0], _kept(op, op.results[0], emit)
     chosen = emit.cast(emit(ms.EqualOp, x, y), op.dtype(0))
     count = emit(ms.ReduceSumOp, chosen, axis=list(reduced_axes(op)), keep_dims=True)
     return [emit(ms.MulOp, chosen, emit(ms.DivOp, _kept(op, g, emit), count))]
+
+
+def _to_first(op: ms.ReduceMaxOp | ms.ReduceMinOp, emit: GradientEmitter, g: SSAValue) -> SSAValue:
+    """To the extreme with the lowest number among those that are reduced to one; a NaN is one."""
+    x, shape, axes = op.operands[0], op.shape(0), reduced_axes(op)
+    chosen = emit(ms.LogicalOrOp, emit(ms.EqualOp, x, _kept(op, op.results[0], emit)), emit(ms.IsNanOp, x))
+    number: SSAValue | None = None
+    for place, axis in enumerate(axes):
+        along = emit(ms.IotaOp, shape=list(shape), axis=axis, dtype=element_type("i64"))
+        stride = prod(shape[k] for k in axes[place + 1 :])
+        number = emit.added(number, along if stride == 1 else emit(ms.MulOp, along, emit.scalar(stride, "i64")))
+    if number is None:
+        return emit.reshape(g, shape)
+    behind = emit.scalar(prod(shape[k] for k in axes), "i64")
+    first = emit(ms.ReduceMinOp, emit(ms.SelectOp, chosen, number, behind), axis=list(axes), keep_dims=True)
+    return emit(ms.SelectOp, emit(ms.EqualOp, number, first), _kept(op, g, emit), emit.scalar(0.0, emit.dtype(g)))
 
 
 @gradient(ms.ReduceProdOp)

@@ -18,8 +18,9 @@ from tests.unit.compiled.programs import Case, parsed, program_text
 Array: TypeAlias = NDArray[Any]
 
 STEP = 1e-6
-POSITIVE = re.compile(r"ms\.(log|sqrt|rsqrt|pow|reciprocal|batch_norm|div|floor_div|rem|mod)\b")
+POSITIVE = re.compile(r"ms\.(log|sqrt|rsqrt|pow|xlogy|reciprocal|batch_norm|div|floor_div|rem|mod)\b")
 WITHIN_ONE = re.compile(r"ms\.(asin|acos|atanh|log1p)\b")
+CHANCES = re.compile(r"ms\.(logit|binary_cross_entropy)\b")
 ABOVE_ONE = re.compile(r"ms\.acosh\b")
 
 
@@ -53,6 +54,8 @@ def inputs_of(case: Case, rng: np.random.Generator) -> list[Array]:
             value = np.abs(value) + 0.3
         if WITHIN_ONE.search(operation):
             value = value / 2.1
+        if CHANCES.search(operation):
+            value = (value + 2) / 4
         if ABOVE_ONE.search(operation):
             value = np.abs(value) + 1.2
         found.append(np.asarray(value + rng.uniform(-1e-3, 1e-3, shape)))
