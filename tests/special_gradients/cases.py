@@ -199,12 +199,12 @@ def _reductions() -> Iterator[Case]:
     yield from _case("torch.mean(a, 1)", rows, "mnp.average(a, 1)")
     for name in ("max", "min"):
         long = name.capitalize()
-        ours = f"ops.a{name}(a, 1)", f"mnp.a{name}(a, 1)", f"mnp.{name}(a, 1)", f"a.a{name}(1)", f"a.{name}(1)"
+        ours = f"ops.a{name}(a, 1)", f"mnp.a{name}(a, 1)", f"mnp.{name}(a, 1)", f"a.a{name}(1)", f"a.{name}(axis=1)"
         more = f"ops.Reduce{long}()(a, 1)", f"ops.reduce_{name}(a, 1)"
         yield from _case(f"torch.a{name}(a, 1)", "rows; square; wide rows; infinite rows", *ours, *more)
         yield from _case(f"torch.{name}(a)", "square; rows", f"ops.{name}(a)[0]", f"a.{name}()", f"mnp.{name}(a)")
         ours = f"ops.{name}(a, 1)[0]", f"ops.Arg{long}WithValue(1)(a)[1]", f"ops.{name}_with_index(a, 1)[0]"
-        more = f"a.{name}(1, return_indices=True)[0]", f"a.arg{name}_with_value(1)[0]"
+        more = f"a.{name}(1)[0]", f"a.{name}(axis=1, return_indices=True)[0]", f"a.arg{name}_with_value(1)[0]"
         yield from _case(f"torch.{name}(a, 1)[0]", "rows; square; wide rows; infinite rows", *ours, *more)
         theirs = f"in_turn(torch.{name}imum, a, b[:, 0], c)"
         ours = f"ops.tensor_scatter_{name}(a, b, c)", f"a.tensor_scatter_{name}(b, c)", f"ops.TensorScatter{long}()(a, b, c)"
