@@ -312,13 +312,13 @@ class StatementCost:
 
     def _requests(self, access: TileRead, shape: TileShape, tile: StatementTile) -> int:
         """The prefetches of an array in a step: one for each line that the step reads."""
-        asked = tile.requested.count(self._names[access.array])
+        asked = tile.requested.count(self._names[access.array]) if tile.requested else 0
         elements = access.times(shape.counts) * (shape.width if access.along else 1)
         return asked * ceil(elements * BYTES[self.model.arrays[access.array].dtype] / self.target.line) if asked else 0
 
     @cached_property
     def _names(self) -> Sequence[str]:
-        return array_names(self.model.arrays)
+        return array_names(self.model)
 
     def _spilled(self, shape: TileShape, tile: StatementTile, accesses: list[TileRead], held: float) -> float:
         """Cycles for values without a register, if `held` vectors are kept for later steps.

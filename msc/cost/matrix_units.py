@@ -47,7 +47,7 @@ def copies(model: KernelModel, tree: Tree, machine: Machine) -> dict[str, float]
 
 def _copied(model: KernelModel, tree: Tree, scopes: Collection[str]) -> Iterator[tuple[int, str, int, int]]:
     """The inputs that blocks copy into some scopes: the array, the scope, elements of a copy, how many copies."""
-    blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
+    blocks, names = list(all_blocks(tree.body)), array_names(model)
     if not any(place.scope in scopes for block in blocks for place in block.places):
         return
     for body, around in bodies(generate(model, tree), outermost(model, tree)):

@@ -102,14 +102,15 @@ def _parts_of(model: KernelModel, machine: Machine) -> _Parts:
     for parts in known:
         if parts.machine is machine:
             return parts
-    statements = tuple(_statement_cost(model, s, lanes_of(model, machine), machine) for s in model.statements)
+    lanes = lanes_of(model, machine)
+    statements = tuple(_statement_cost(model, statement, lanes, machine) for statement in model.statements)
     known.append(_Parts(machine, Traffic(model, machine), statements, {}))
     return known[-1]
 
 
 def _statement_cost(model: KernelModel, statement: KernelStatement, lanes: int, target: Machine) -> StatementCost:
     """The cost of a statement of a kernel: layers of a network have many statements in common."""
-    names = array_names(model.arrays)
+    names = array_names(model)
     arrays = tuple((names[array], model.arrays[array]) for array, _ in statement.accesses())
     return _cost_of(_Alike(replace(statement, names=(), operation=0), arrays, model.arrays), lanes, target)
 

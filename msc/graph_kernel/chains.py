@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.dialects.gk import KernelOp
+from msc.graph_kernel.fusion.areas import MOST_OPERATIONS
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along
 from msc.poly.model import KernelModel
@@ -18,7 +19,6 @@ MOST = 10
 """How many inputs the kernels of a chain may have: a bound of the search. A concatenation of many images has a
 statement for each, and it takes long to choose and to prove the loops of what it is merged with.
 """
-
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""
 
@@ -42,9 +42,9 @@ class _Link:
 def chains_from(first: KernelOp) -> Iterator[Chain]:
     """The chains that begin with a kernel, along each axis of its result as far as one loop runs through.
 
-    They have no more inputs than `MOST`. The first kernel may reduce, but no long sum: where its blocks end would
-    decide how it rounds. Those behind it sum nothing (a largest element is the same in any order), and read no element
-    at an index that is data: each block might read any of them.
+    They have no more inputs than `MOST`, and no more statements than `MOST_OPERATIONS`. The first kernel may reduce,
+    but no long sum: where its blocks end would decide how it rounds. Those behind it sum nothing (a largest element is
+    the same in any order), and read no element at an index that is data: each block might read any of them.
     """
     if first.parent is None or first.materialized or reader_of(first) is None or long_sums(kernel_model(first)):
         return
@@ -52,10 +52,15 @@ def chains_from(first: KernelOp) -> Iterator[Chain]:
     for axis in range(len(static_shape(first.results[0]))):
         links = _links(first, axis) if _loop_along(model, array, axis) is not None else ()
         for count in range(2, len(links) + 1):
-            if sum(len(link.kernel.inputs) for link in links[:count]) > MOST:
+            kernels = [link.kernel for link in links[:count]]
+            if sum(len(kernel.inputs) for kernel in kernels) > MOST or _statements(kernels) > MOST_OPERATIONS:
                 break
             axes = [link.axis for link in links[: count - 1] if link.axis is not None]
-            yield Chain(tuple(link.kernel for link in links[:count]), tuple(axes))
+            yield Chain(tuple(kernels), tuple(axes))
+
+
+def _statements(kernels: Iterable[KernelOp]) -> int:
+    return sum(len(kernel_model(kernel).statements) for kernel in kernels)
 
 
 def reader_of(kernel: KernelOp) -> KernelOp | None:

@@ -18,6 +18,7 @@ from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.fusion.areas import MOST_OPERATIONS
 from msc.graph_kernel.kernel_results import needed_for, only_pad, rebuilt, with_results, without_results
 from msc.graph_kernel.kernel_steps import KernelSteps, blocks_of_steps
 from msc.ir.contracts import Contract
@@ -49,7 +50,8 @@ class Rematerialize(ModulePass):
     Takes: kernels. Gives: kernels; of the tensors live at the peak, those go that their later readers compute
     themselves, elementwise, of tensors that are live until then, or of fewer bytes: a normalised image less its mean,
     where a rectifier passed, the parts of an activation's derivative. The readers read no more bytes than before, and
-    operations of many instructions are not repeated. Kernels of entry functions change, and of loops in them.
+    operations of many instructions are not repeated. No reader gets more operations than `MOST_OPERATIONS`. Kernels of
+    entry functions change, and of loops in them.
     Keeps: the meaning up to the rounding of fused multiply-adds.
     """
 
@@ -134,6 +136,8 @@ class _Peak:
         dropped = [v for v in values if all(u.operation in readers for u in v.uses)]
         part = _slice(kernel, list(inner.values()), lambda v: self._is_live(kernel, v, self._peak))
         if not part.ops or not set(inner.values()).isdisjoint(part.leaves):
+            return None
+        if any(len(part.ops) + len(reader.body.block.ops) > MOST_OPERATIONS for reader in readers):
             return None
         size = sum(map(bytes_of, values))
         more = sum(bytes_of(v) for v in part.leaves if not self._is_live(kernel, v, self._peak))

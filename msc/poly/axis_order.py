@@ -7,7 +7,8 @@ array, loaded and stored lane by lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -39,16 +40,28 @@ def _orders(model: KernelModel) -> Mapping[int, _Order]:
     fixed = {m.array for m in model.materialized} | {a for s in model.statements for a in s.whole_reads()}
     left = {k for k, array in enumerate(model.arrays) if array.kind == "internal" and k not in fixed}
     known = {k: tuple(range(len(array.shape))) for k, array in enumerate(model.arrays) if k not in left}
-    while found := {a: orders for a in left if (orders := set(_suggested(model, a, known)))}:
+    statements = _statements_of_arrays(model)
+    beside: Collection[int] = left
+    while found := {a: orders for a in beside if (orders := set(_suggested(statements[a], a, known)))}:
         for array, orders in found.items():
             known[array] = orders.pop() if len(orders) == 1 else tuple(range(len(model.arrays[array].shape)))
         left -= set(found)
+        beside = {b for a in found for s in statements[a] for b, _ in s.accesses() if b in left}
     return known
 
 
-def _suggested(model: KernelModel, array: int, known: Mapping[int, _Order]) -> Iterator[_Order]:
-    """The orders that arrays suggest which are accessed along the same dimensions by the same statement."""
+def _statements_of_arrays(model: KernelModel) -> Mapping[int, list[KernelStatement]]:
+    """The statements that access each array."""
+    statements = defaultdict[int, list[KernelStatement]](list)
     for statement in model.statements:
+        for array in {array for array, _ in statement.accesses()}:
+            statements[array].append(statement)
+    return statements
+
+
+def _suggested(statements: Iterable[KernelStatement], array: int, known: Mapping[int, _Order]) -> Iterator[_Order]:
+    """The orders that arrays suggest which are accessed along the same dimensions by the same statement."""
+    for statement in statements:
         accesses = statement.accesses()
         for own in (index for accessed, index in accesses if accessed == array):
             for other, index in accesses:

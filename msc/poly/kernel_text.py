@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import count
 
-from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.remembered import remembered
 from msc.poly.statement_text import index_text, scalar_text, update_text
 
 _LENGTH = 200
@@ -16,15 +19,15 @@ _LENGTH = 200
 
 def kernel_lines(model: KernelModel) -> list[str]:
     """A line for each statement: its dimensions with their extents, and what it computes."""
-    names = array_names(model.arrays)
+    names = array_names(model)
     return [_line(number, statement, names) for number, statement in enumerate(model.statements)]
 
 
-def array_names(arrays: Sequence[Array]) -> list[str]:
-    """`in0`, `out0`, `t0`: numbered by kind."""
-    prefixes = {"input": "in", "output": "out", "internal": "t"}
-    before = [[a.kind for a in arrays[:k]].count(array.kind) for k, array in enumerate(arrays)]
-    return [f"{prefixes[array.kind]}{number}" for array, number in zip(arrays, before, strict=True)]
+@remembered
+def array_names(model: KernelModel) -> tuple[str, ...]:
+    """`in0`, `out0`, `t0`: the names of the arrays of a kernel, numbered by kind."""
+    prefixes, numbers = {"input": "in", "output": "out", "internal": "t"}, defaultdict[str, Iterator[int]](count)
+    return tuple(f"{prefixes[array.kind]}{next(numbers[array.kind])}" for array in model.arrays)
 
 
 def _line(number: int, statement: KernelStatement, names: Sequence[str]) -> str:

@@ -95,7 +95,7 @@ def _is_one_to_one(access: AffineMap) -> bool:
 
 def check_aliases(model: KernelModel, tree: Tree) -> None:
     """Raise ScheduleError, with its line, for an array that lies in an output, or with another one there, too long."""
-    names = array_names(model.arrays)
+    names = array_names(model)
     held: dict[int, list[int]] = {}
     for place in (place for block in all_blocks(tree.body) for place in block.places if place.scope in names):
         array, output = names.index(place.array), names.index(place.scope)
@@ -120,7 +120,7 @@ def _check_copies_back(
     `lies_in` are the arrays in the memory of an output, that output among them, and `around` is where the blocks around
     place arrays.
     """
-    names = array_names(model.arrays)
+    names = array_names(model)
     written = {names[model.statements[s].target] for s in statements(block)}
     for place in block.places:
         home = around.get(place.array, "")

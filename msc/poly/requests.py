@@ -141,7 +141,7 @@ def _requests(
 ) -> Iterator[PrefetchRequest]:
     """What a block at the end of a path requests; nothing where the loop has one iteration, and no later one."""
     step, prefetch = next(step for step in reversed(path) if step.body.block == target), each.prefetch
-    array, later = array_names(model.arrays).index(prefetch.array), 0
+    array, later = array_names(model).index(prefetch.array), 0
     if prefetch.ahead:
         index, _ = _index(tree.axis(prefetch.axis), path[-1])
         points = _coefficient(index, step.around.depth - 1) if step.in_loop else 0

@@ -118,7 +118,7 @@ class Storage:
 
 def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest]) -> Storage:
     """What the places of a tree mean for its nests. Raises ScheduleError where an array cannot live in a buffer."""
-    blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
+    blocks, names = list(all_blocks(tree.body)), array_names(model)
     found: dict[int, BodyArrays] = {}
     shapes: dict[int, tuple[int, ...]] = {}
     nested = copies(tree)

@@ -54,7 +54,7 @@ class _Search:
         self, model: KernelModel, found: UnitProduct, unit: Unit, abilities: Abilities, machine: Machine
     ) -> None:
         self._model, self._found, self._unit, self._abilities, self._machine = model, found, unit, abilities, machine
-        self._names = array_names(model.arrays)
+        self._names = array_names(model)
         self._inner = {axis.name: size for role in ("m", "n", "k") for axis, size in self._points(role)}
 
     def _points(self, role: Role) -> Iterator[tuple[Axis, int]]:

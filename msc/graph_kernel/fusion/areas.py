@@ -14,6 +14,9 @@ from msc.dialects.ms.shapes import Shape, shape_of
 from msc.dialects.ms.structure import ConstantOp
 from msc.ir.typed import tensor_type
 
+MOST_OPERATIONS = 200
+"""How many operations one kernel may have: scheduling it takes longer than in proportion to them."""
+
 
 @dataclass(eq=False)
 class Area:

@@ -21,7 +21,7 @@ from msc.analysis.properties import (
     SHAPES_KNOWN,
     UNCLUSTERED,
 )
-from msc.graph_kernel.fusion.areas import Area, AreaGraph
+from msc.graph_kernel.fusion.areas import MOST_OPERATIONS, Area, AreaGraph
 from msc.graph_kernel.fusion.fusion_rules import Limits, decide
 from msc.graph_kernel.fusion.kernel_building import build_kernels
 from msc.ir.contracts import Contract
@@ -59,7 +59,7 @@ class ClusterKernels(ModulePass):
             "hoist-parameters": "a kernel would compute on weights in every call",
         },
     )
-    max_operations: int = field(default=200, metadata={"least": 1})
+    max_operations: int = field(default=MOST_OPERATIONS, metadata={"least": 1})
     max_reductions: int = 20
     fuse: bool = True
     integer_epilogues: bool = True

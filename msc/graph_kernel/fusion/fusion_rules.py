@@ -20,7 +20,7 @@ from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.indexing import GatheringOp
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, shape_of, shape_text
 from msc.dialects.ms.windows import WindowOp
-from msc.graph_kernel.fusion.areas import Area, AreaGraph, result_shapes
+from msc.graph_kernel.fusion.areas import MOST_OPERATIONS, Area, AreaGraph, result_shapes
 from msc.graph_kernel.fusion.quantised_epilogues import is_quantised_epilogue
 from msc.ir.errors import ShapeConflict
 from msc.ir.typed import tensor_type
@@ -38,7 +38,7 @@ class Limits:
     fused into it that reads what others read too.
     """
 
-    operations: int = 200
+    operations: int = MOST_OPERATIONS
     reductions: int = 20
     broadcasts: bool = True
     integer_epilogues: bool = True

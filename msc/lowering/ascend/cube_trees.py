@@ -53,7 +53,7 @@ class _Builder:
         self, model: KernelModel, outlined: ProductKernel, product: CubeProduct, schedule: MatmulSchedule
     ) -> None:
         self._model, self._found, self._product, self._schedule = model, outlined.found, product, schedule
-        self._names = array_names(model.arrays)
+        self._names = array_names(model)
         self._k = product.k[0] if product.k else ""
 
     def tree(self) -> Tree:

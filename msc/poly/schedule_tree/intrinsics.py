@@ -65,8 +65,8 @@ def _dims(product: Contraction, role: Role) -> tuple[int, ...]:
 
 def _check_types(model: KernelModel, product: Contraction, unit: Unit, loop: Loop) -> None:
     for name, dtype, known in (
-        *((array_names(model.arrays)[read.operand], read.dtype, unit.inputs) for read in (product.a, product.b)),
-        (array_names(model.arrays)[product.target], model.arrays[product.target].dtype, unit.outputs),
+        *((array_names(model)[read.operand], read.dtype, unit.inputs) for read in (product.a, product.b)),
+        (array_names(model)[product.target], model.arrays[product.target].dtype, unit.outputs),
     ):
         if dtype not in known:
             raise ScheduleError(f"{name} is {dtype}, and {unit.name} takes {', '.join(known)} there", loop.line)
@@ -80,7 +80,7 @@ def operand_scopes(product: Contraction, unit: Unit) -> Iterator[tuple[int, str,
 
 
 def _check_places(model: KernelModel, product: Contraction, unit: Unit, loop: Loop, placed: Mapping[str, str]) -> None:
-    names = array_names(model.arrays)
+    names = array_names(model)
     for array, scope, _ in operand_scopes(product, unit):
         lives = placed.get(names[array], "memory")
         if scope and lives != scope:

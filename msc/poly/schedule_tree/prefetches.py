@@ -18,7 +18,7 @@ from msc.targets.abilities import Abilities
 
 def whole_in_memory(model: KernelModel, tree: Tree) -> dict[str, str]:
     """The arrays that lie in memory whole, each with the one whose memory that is: itself, or an output."""
-    names, places = array_names(model.arrays), [p for block in all_blocks(tree.body) for p in block.places]
+    names, places = array_names(model), [p for block in all_blocks(tree.body) for p in block.places]
     scopes = {name: {place.scope for place in places if place.array == name} for name in names}
     whole = {place.array: place.array for place in tree.body.places if scopes[place.array] == {"workspace"}}
     unplaced = {name: name for name in names if not scopes[name]}
@@ -81,7 +81,7 @@ def check_prefetches(model: KernelModel, tree: Tree, abilities: Abilities) -> No
 
 
 def _form_problem(model: KernelModel, tree: Tree, each: Requested, abilities: Abilities) -> str | None:
-    names, name = array_names(model.arrays), each.prefetch.array
+    names, name = array_names(model), each.prefetch.array
     if not abilities.prefetches:
         return "this machine has no caches into which it prefetches"
     if name not in names:
@@ -101,7 +101,7 @@ def _form_problem(model: KernelModel, tree: Tree, each: Requested, abilities: Ab
 def _distance_problem(model: KernelModel, tree: Tree, each: Requested) -> str | None:
     """Why a request is for nothing that the statements of the loop read."""
     name, ahead = each.prefetch.array, each.prefetch.ahead
-    array = array_names(model.arrays).index(name)
+    array = array_names(model).index(name)
     order = [s for node in walk(each.loop.body) if isinstance(node, Run) for s in node.statements]
     found = [(s, read) for s in order for read in reads(model.statements[s].body) if _is_of(read, array)]
     if not found:

@@ -134,7 +134,7 @@ def _crosses_loop(model: KernelModel, tree: Tree, vector: Loop, pairs: isl.Map) 
 
 def lost(model: KernelModel, deps: Dependences, rows: PlaceRows) -> Iterator[ScheduleError]:
     """Places whose arrays are read where they do not live: in another iteration, or below another node."""
-    names, runs = array_names(model.arrays), valid_domain(model)
+    names, runs = array_names(model), valid_domain(model)
     for place in rows.places:
         array = names.index(place.array)
         writers = [s for s, statement in enumerate(model.statements) if statement.target == array]

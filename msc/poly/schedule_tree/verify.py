@@ -112,7 +112,7 @@ class _Around:
 class _Walk:
     def __init__(self, model: KernelModel, tree: Tree, abilities: Abilities) -> None:
         self._model, self._tree, self._abilities = model, tree, abilities
-        self._arrays = dict(zip(array_names(model.arrays), model.arrays, strict=True))
+        self._arrays = dict(zip(array_names(model), model.arrays, strict=True))
 
     def block(self, block: Block, around: _Around) -> None:
         for place in block.places:

@@ -153,8 +153,8 @@ class ReadsOfNest:
         return list(all_blocks(self.tree.body))
 
     @cached_property
-    def _names(self) -> list[str]:
-        return array_names(self.model.arrays)
+    def _names(self) -> Sequence[str]:
+        return array_names(self.model)
 
     @cached_property
     def _whole(self) -> Collection[str]:

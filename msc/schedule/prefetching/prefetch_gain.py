@@ -31,7 +31,7 @@ class PrefetchGain:
 
         A core waits for several lines at a time.
         """
-        names, machine = array_names(self.cost.model.arrays), self.cost.target
+        names, machine = array_names(self.cost.model), self.cost.target
         free = tuple(k for k, name in enumerate(names) if name in arrays)
         whole, without = (self.cost.moved(tree, each)[:2][-1].bytes for each in ((), free))
         waiting = (whole - without) / machine.line * machine.levels[-1].latency / machine.ports.misses

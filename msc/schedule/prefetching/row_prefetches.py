@@ -33,7 +33,7 @@ def with_row_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tre
 
     Takes a tree with places.
     """
-    arrays = dict(zip(array_names(model.arrays), model.arrays, strict=True))
+    arrays = dict(zip(array_names(model), model.arrays, strict=True))
     large = {
         name: memory
         for name, memory in whole_in_memory(model, tree).items()
@@ -89,7 +89,7 @@ class _Search:
 
     def _readings(self, inner: ForLoop, rows: ForLoop, at: _At) -> Iterator[tuple[object, tuple[int, Prefetch]]]:
         """The parts of a row that a loop reads as vectors, with the prefetch of the same part of the next row."""
-        names = array_names(self.model.arrays)
+        names = array_names(self.model)
         for instance, place in _instances((inner,), at):
             for read in reads(self.model.statements[instance.statement].body):
                 name = names[read.operand]

@@ -40,7 +40,7 @@ def check_capacity(model: KernelModel, tree: Tree, abilities: Abilities) -> None
 class _Check:
     def __init__(self, model: KernelModel, tree: Tree, abilities: Abilities) -> None:
         self._model, self._tree, self._abilities = model, tree, abilities
-        self._names = array_names(model.arrays)
+        self._names = array_names(model)
         self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
         around = outermost(model, tree)
         self._bodies = list(bodies(generate(model, tree), around))

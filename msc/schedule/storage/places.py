@@ -55,7 +55,7 @@ def stored(model: KernelModel, deps: Dependences, tree: Tree, machine: Machine) 
 class _Search:
     def __init__(self, model: KernelModel, deps: Dependences, tree: Tree, machine: Machine) -> None:
         self._model, self._deps, self._bare, self._machine = model, deps, tree, machine
-        self._names = array_names(model.arrays)
+        self._names = array_names(model)
         self._blocks = list(all_blocks(tree.body))
         self._outermost = outermost(model, tree)
         self._between = {each.array for each in model.materialized}
@@ -236,7 +236,7 @@ def with_sums_in_registers(model: KernelModel, tree: Tree, machine: Machine) -> 
 
     Takes a tree with places.
     """
-    names = array_names(model.arrays)
+    names = array_names(model)
     scopes = {place.array: place.scope for block in all_blocks(tree.body) for place in block.places}
     for number, statement in enumerate(model.statements):
         name = names[statement.target]

@@ -124,7 +124,7 @@ class _Sum:
 
     @property
     def _name(self) -> str:
-        return array_names(self.model.arrays)[self.model.statements[self.number].target]
+        return array_names(self.model)[self.model.statements[self.number].target]
 
     def _places_in(self, block: Block) -> bool:
         return any(place.array == self._name for place in block.places)

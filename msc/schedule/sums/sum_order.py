@@ -54,7 +54,7 @@ def sum_orders(model: KernelModel, tree: Tree) -> Orders:
     found = dict[int, Sequence[Order]]()
     for number, statement in enumerate(model.statements):
         if statement.combine in ROUNDED and statement.reduced and is_float(model.arrays[statement.target].dtype):
-            name = array_names(model.arrays)[statement.target]
+            name = array_names(model)[statement.target]
             found[number] = tuple(_Walk(tree, number, statement.reduced, name).orders(tree.body, (), ()))
     return found
 

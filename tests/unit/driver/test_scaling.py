@@ -58,11 +58,20 @@ MASK = """
 %y{k} = ms.mul %s{k}, %g{k}
 """
 """Every layer uses what the first one computed."""
+CHAIN = (
+    "\n".join(
+        f"%c{{k}}_{i + 1} = ms.{('sigmoid', 'relu', 'tanh')[i % 3]} %{'y{last}' if i == 0 else f'c{{k}}_{i}'}"
+        for i in range(24)
+    )
+    + "\n%y{k} = ms.neg %c{k}_24\n"
+)
+"""Elementwise operations, which would all make one kernel."""
 
 MODELS = {
     "norm": (NORM, (8, 16), (16, 16)),
     "convolution": (CONVOLUTION, (1, 16, 8, 8), (16, 16, 3, 3)),
     "mask": (MASK, (8, 16), (16, 16)),
+    "chain": (CHAIN, (8, 16), (16, 16)),
 }
 
 

@@ -63,7 +63,7 @@ def _nest(model: KernelModel, plan: CopyPlan, names: Names) -> Block:
     number = plan.tile.box.statement
     extents = model.statements[number].extents
     cuts = plan.cuts or [(d, 1) for d in range(len(extents))][-1:]
-    arrays = array_names(model.arrays)
+    arrays = array_names(model)
     held = [array for array in (plan.tile.box.source, plan.tile.box.target) if array is not None]
     points = Block((_points(plan, names),), tuple(Place(arrays[array], "ub") for array in held))
     if not cuts:

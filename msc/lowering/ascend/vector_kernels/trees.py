@@ -35,7 +35,7 @@ def tree_of(model: KernelModel, axes: Axes, tiling: Tiling) -> Tree | None:
     if any(axis not in own for axis in cut for own in axes.statements):
         return None
     names = _axis_names(model, axes)
-    places = tuple(Place(name, "ub") for name in array_names(model.arrays))
+    places = tuple(Place(name, "ub") for name in array_names(model))
     body = Block(tuple(_statement(number, axes, tiling, names) for number in range(len(model.statements))), places)
     if tiling.split is not None:
         body = _split(axes, tiling, names, body)
