@@ -156,12 +156,15 @@ def _requests(
 
 
 def _turn(tree: Tree, each: Requested, loop: Loop, step: _Step) -> tuple[AffineExpr, int]:
-    """The number of the iteration of a loop around a Body, and how many there are."""
+    """The number of the iteration of a loop around a Body, where loops inside begin, and how many there are."""
     axis, size = tree.axis(loop.axis), loop.tile or 1
     whole, (index, ranges) = each.cut_from(loop, axis.extent), _index(axis, step)
     number = simplified(index % whole // size, ranges)
     if any(dim >= step.around.depth for dim in number.used_dims()):
-        raise ScheduleError(f"the iteration of {loop.axis} depends on loops inside", each.prefetch.line)
+        first = [
+            _number(span.start) if k >= step.around.depth else AffineExpr.dimension(k) for k, span in ranges.items()
+        ]
+        number = simplified(simplified(index.replace_dims_and_symbols(first, []), ranges) % whole // size, ranges)
     return number, -(-whole // size)
 
 

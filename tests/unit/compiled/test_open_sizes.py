@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from safetensors.numpy import save
 
 import msc
 from msc.analysis.kernel_model import kernel_dependences, kernel_model
@@ -54,11 +55,20 @@ class Model(NamedTuple):
 
 
 _SEQUENCE = '%x: tensor<?x?x8xf32> {ms.name = "x", ms.dims = ["batch", "sequence", ""]}'
+_OPEN_ROWS = '%x: tensor<3x?xf32> {ms.name = "x", ms.dims = ["", "width"]}'
 _ROWS = '%x: tensor<?x6xf32> {ms.name = "x", ms.dims = ["n", ""]}'
 
 MODELS = {
     "softmax along an open axis": Model(
         '%x: tensor<4x?xf32> {ms.dims = ["", "n"]}', ("%r = ms.softmax %x {axis = -1}",), "4x?"
+    ),
+    "activation of open rows": Model(_OPEN_ROWS, ("%s = ms.sigmoid %x", "%r = ms.mul %x, %s"), "3x?"),
+    "mean of open rows": Model(_OPEN_ROWS, ("%r = ms.reduce_mean %x {axis = [1]}",), "3"),
+    "softmax of open rows": Model(_OPEN_ROWS, ("%r = ms.softmax %x {axis = -1}",), "3x?"),
+    "bytes of open rows": Model(
+        _OPEN_ROWS,
+        ("%b = ms.cast %x {dtype = i8}", "%m = ms.maximum %b, %b", "%r = ms.cast %m {dtype = f32}"),
+        "3x?",
     ),
     "mean over an open axis": Model(_ROWS, ("%r = ms.reduce_mean %x {axis = [0]}",), "6"),
     "mean over another axis": Model(_ROWS, ("%r = ms.reduce_mean %x {axis = [1]}",), "?"),
@@ -164,7 +174,7 @@ MODELS = {
     "input that is an output": Model(_ROWS, ("%r = ms.identity %x",), "?x6"),
 }
 
-HIGH = {"batch": 9, "sequence": 21, "m": 18, "k": 20, "n": 40}
+HIGH = {"batch": 9, "sequence": 21, "m": 18, "width": 150, "k": 20, "n": 40}
 
 
 @pytest.fixture(scope="module")
@@ -310,3 +320,27 @@ def test_kernels_of_open_sizes_are_tuned_at_the_largest(tmp_path: Path) -> None:
         schedule = plain(kernel_model(kernel), kernel_dependences(kernel), machine_named("native"))
         copies = [op for op in variants_module(kernel, [schedule]).walk() if isinstance(op, KernelOp)]
         assert all(KERNEL_VALID not in copy.attributes for copy in copies)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("columns", [256, 200])
+def test_products_with_weights_larger_than_a_cache_have_legal_schedules(
+    columns: int, threads: int, tmp_path: Path
+) -> None:
+    """Tiles of an open size end in smaller ones, whose iterations share what is requested ahead: tests are strict."""
+    weights = np.random.default_rng(0).standard_normal((192, columns)).astype(np.float32)
+    (tmp_path / "w.safetensors").write_bytes(save({"w": weights}))
+    (tmp_path / "machine.toml").write_text('base = "x86-64-v3"\n[memory.L2]\nbytes = 65_536\n')
+    path = tmp_path / "model.mir"
+    path.write_text(
+        'builtin.module attributes {ms.weights = "w.safetensors"} {\n'
+        f"ms.parameter @w : tensor<192x{columns}xf32>\n"
+        'func.func @main(%x: tensor<?x192xf32> {ms.dims = ["n", ""]}) -> tensor<?x'
+        f"{columns}xf32> {{\n%w = ms.get_parameter @w : tensor<192x{columns}xf32>\n"
+        f"%y = ms.matmul %x, %w\nfunc.return %y : tensor<?x{columns}xf32>\n}}\n}}\n"
+    )
+    march = str(tmp_path / "machine.toml")
+    compiled = msc.compile(path, dims={"n": (1, 60)}, march=march, threads=threads, use_cache=False)
+    for size in (1, 7, 13, 32, 59, 60):
+        x = np.random.default_rng(size).standard_normal((size, 192)).astype(np.float32)
+        np.testing.assert_allclose(compiled(x), x @ weights, rtol=1e-4, atol=1e-4)

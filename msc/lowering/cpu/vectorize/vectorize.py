@@ -20,6 +20,7 @@ from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
 from msc.lowering.cpu.vectorize.vector_tails import Tail, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
+from msc.poly.affine import linear_form, simplified
 from msc.support.naming import valid_hint
 from msc.targets.machine import Machine
 
@@ -64,21 +65,29 @@ class Vectorize(ModulePass):
 
 @dataclass(frozen=True)
 class _Piece:
-    """`count` steps of `chains` vectors of `lanes` elements, from `start`; of a `tail`, a part of one vector."""
+    """`count` steps of `chains` vectors of `lanes` elements, from `start` to `end`; of a `tail`, a part of one vector.
 
-    start: int
-    count: int
+    `count` is None if each call decides it: bounds are then expressions over the values of the loop, and it starts at
+    the largest of `start`.
+    """
+
+    start: tuple[AffineExpr, ...]
+    end: AffineExpr
+    count: int | None
     lanes: int
     chains: int = 1
     tail: Tail | None = None
 
-    @property
-    def step(self) -> int:
-        return self.lanes * self.chains
+    @classmethod
+    def known(cls, start: int, count: int, lanes: int, chains: int = 1, tail: Tail | None = None) -> _Piece:
+        """A piece with constant bounds."""
+        end = start + count * lanes * chains
+        return cls((AffineExpr.constant(start),), AffineExpr.constant(end), count, lanes, chains, tail)
 
     @property
-    def end(self) -> int:
-        return self.start + self.count * self.step
+    def is_single(self) -> bool:
+        """Whether it is one vector in each call."""
+        return self.count == 1 and self.chains == 1
 
 
 def _pieces(iterations: range, lanes: int, chains: int) -> tuple[list[_Piece], int]:
@@ -88,8 +97,8 @@ def _pieces(iterations: range, lanes: int, chains: int) -> tuple[list[_Piece], i
     for width, multiple in [(lanes, chains)] * (chains > 1) + [(lanes, 1)]:
         count = left // (width * multiple)
         if count:
-            pieces.append(_Piece(start, count, width, multiple))
-            start, left = pieces[-1].end, left - count * width * multiple
+            pieces.append(_Piece.known(start, count, width, multiple))
+            start, left = start + count * width * multiple, left - count * width * multiple
     return pieces, left
 
 
@@ -97,17 +106,35 @@ def _halves(start: int, left: int, lanes: int) -> Iterator[_Piece]:
     while left:
         lanes //= 2
         if left >= lanes:
-            yield _Piece(start, 1, lanes)
+            yield _Piece.known(start, 1, lanes)
             start, left = start + lanes, left - lanes
 
 
+def _open_pieces(loop: ForOp, lanes: int, sums: LaneSums, machine: Machine) -> Iterator[_Piece]:
+    """The pieces of a loop whose bounds calls decide: whole vectors, then at most one of each smaller power of two."""
+    (start,), (end,) = loop.lower.data.results, loop.upper.data.results
+    length = linear_form(end - start)
+    may_be_negative = length is None or length.constant < 0 or any(c < 0 for c in length.coefficients.values())
+    widths = [lanes >> k for k in range(lanes.bit_length())]
+    chains = _chains(len(sums.updates), machine) if sums.updates else 1
+    first = (start,)
+    for width, multiple in [(lanes, chains)] * (chains > 1) + [(width, 1) for width in widths]:
+        step = width * multiple
+        last = simplified(start + (end - start) // step * step) if step > 1 else end
+        yield _Piece(first, last, None, width, multiple)
+        first = (start, last) if may_be_negative else (last,)
+
+
 def _vectorize(loop: ForOp, machine: Machine, ends: Mapping[Operation, int]) -> None:
-    iterations = loop.constant_range
-    if iterations is None or iterations.step != 1:
-        raise NotVectorisable("its bounds are not constant")
-    sums = LaneSums.of(loop)
+    if loop.step.value.data != 1 or len(loop.lower.data.results) != 1 or len(loop.upper.data.results) != 1:
+        raise NotVectorisable("it has several bounds, or steps of several elements")
+    sums, iterations = LaneSums.of(loop), loop.constant_range
     lanes = max(1, machine.vectors.bits // widest_bits(loop))
-    new = _emitted(loop, _cut(loop, iterations, lanes, sums, machine, ends), sums)
+    if iterations is None:
+        pieces = list(_open_pieces(loop, lanes, sums, machine))
+    else:
+        pieces = _cut(loop, iterations, lanes, sums, machine, ends)
+    new = _emitted(loop, pieces, sums)
     block = loop.parent
     assert block is not None
     block.insert_ops_before(new, loop)
@@ -128,7 +155,7 @@ def _cut(
         bool(sums.updates) or _in_registers(loop, (len(iterations) - left) // lanes, left, ends)
     )
     if left and (left.bit_count() > 1 or one_width):
-        return [*pieces, _Piece(start, 1, lanes if one_width else 1 << left.bit_length(), tail=Tail(left, ends))]
+        return [*pieces, _Piece.known(start, 1, lanes if one_width else 1 << left.bit_length(), tail=Tail(left, ends))]
     return [*pieces, *_halves(start, left, lanes)]
 
 
@@ -152,7 +179,7 @@ def _chains(sums: int, machine: Machine) -> int:
 def _emitted(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Operation]:
     """All pieces: what sums over several vectors of one width has accumulators in common."""
     together = [p for p in pieces if sums.updates and p.lanes == pieces[0].lanes]
-    if sum(p.count * p.chains for p in together) < 2:
+    if len(together) == 1 and together[0].is_single:
         together = []
     apart = (op for p in pieces if p not in together for op in _emit(loop, p, sums))
     return [*(_summed(loop, together, sums) if together else ()), *apart]
@@ -160,19 +187,21 @@ def _emitted(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Oper
 
 def _emit(loop: ForOp, piece: _Piece, sums: LaneSums) -> list[Operation]:
     """One piece: straight code for a single vector, else a loop."""
-    if piece.lanes == 1:
-        return VectorBody(loop, AffineExpr.constant(piece.start), (), 1, {}).operations
-    if piece.count == 1:
+    if piece.is_single and piece.lanes == 1:
+        return VectorBody(loop, piece.start[0], (), 1, {}).operations
+    if piece.is_single:
         operations, partial = _straight(loop, piece, sums)
         return [*operations, *sums.combine_values(partial)]
     vectors, body = _vector_loop(piece, loop)
-    body.body.block.add_ops(VectorBody(loop, AffineExpr.dimension(0), (vectors.variable,), piece.lanes, {}).operations)
+    updates: Mapping[Operation, SSAValue] = sums.updates if piece.lanes > 1 else {}
+    inside = VectorBody(loop, AffineExpr.dimension(0), (vectors.variable,), piece.lanes, updates)
+    body.body.block.add_ops([*inside.operations, *sums.combine_values(inside.partial)])
     return [vectors]
 
 
 def _straight(loop: ForOp, piece: _Piece, sums: LaneSums) -> tuple[list[Operation], Mapping[Operation, SSAValue]]:
     """A single vector, and what it adds to each sum."""
-    body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates, piece.tail)
+    body = VectorBody(loop, piece.start[0], (), piece.lanes, sums.updates, piece.tail)
     if piece.tail is None:
         return body.operations, body.partial
     masks, partial = sums.only(body.partial, piece.tail.count, piece.lanes)
@@ -189,7 +218,7 @@ def _summed(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Opera
 
 
 def _accumulated(loop: ForOp, piece: _Piece, sums: LaneSums, accumulators: Sequence[Operation]) -> list[Operation]:
-    if piece.count == 1 and piece.chains == 1:
+    if piece.is_single:
         operations, partial = _straight(loop, piece, sums)
         return [*operations, *sums.accumulate(partial, accumulators, None, piece.lanes)]
     vectors, body = _vector_loop(piece, loop)
@@ -208,19 +237,18 @@ def _accumulated(loop: ForOp, piece: _Piece, sums: LaneSums, accumulators: Seque
 def _vector_loop(piece: _Piece, loop: ForOp) -> tuple[ForOp, ForOp]:
     """The loop over a piece's vectors, and the loop whose body handles one: an inner one over chains, or the same."""
     label = loop.label.data if loop.label is not None else None
-    kind = LoopKind.UNROLL if piece.count <= UNROLLED_VECTORS and piece.chains == 1 else LoopKind.SEQUENTIAL
-    outer = _constant_loop(piece.start, piece.end, piece.step, kind, label)
+    is_short = piece.count is not None and piece.count <= UNROLLED_VECTORS and piece.chains == 1
+    kind, values = LoopKind.UNROLL if is_short else LoopKind.SEQUENTIAL, tuple(loop.values)
+    start, end = (AffineMap(len(values), 0, bounds) for bounds in (piece.start, (piece.end,)))
+    outer = ForOp(start, end, values, piece.lanes * piece.chains, kind, label)
+    outer.variable.name_hint = valid_hint(label)
     if piece.chains == 1:
         return outer, outer
-    inner = _constant_loop(0, piece.chains, 1, LoopKind.UNROLL, "chain")
+    zero, chains = (AffineMap.constant_map(bound) for bound in (0, piece.chains))
+    inner = ForOp(zero, chains, (), 1, LoopKind.UNROLL, "chain")
+    inner.variable.name_hint = "chain"
     outer.body.block.add_op(inner)
     return outer, inner
-
-
-def _constant_loop(start: int, end: int, step: int, kind: LoopKind, label: str | None) -> ForOp:
-    op = ForOp(AffineMap.constant_map(start), AffineMap.constant_map(end), (), step, kind, label)
-    op.variable.name_hint = valid_hint(label)
-    return op
 
 
 def unroll_inside(loop: ForOp) -> None:
