@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from msc.support.escaping import printable
+from msc.support.escaping import printable, shown
 
 _EXCERPT_WIDTH = 160
 """A longer source line is cut to a window around the caret: a one-line file of a megabyte stays readable."""
@@ -38,7 +38,7 @@ class Location:
     written: Location | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}:{self.line}:{self.column}"
+        return f"{shown(self.file, 1000)}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True)
@@ -118,17 +118,22 @@ def render_all(diagnostics: Iterable[Diagnostic]) -> str:
 
 def render(diagnostic: Diagnostic, kind: str = "error") -> str:
     """One diagnostic as text, without a newline at the end; `kind` is "error" or "warning"."""
-    lines = [f"{kind}[{diagnostic.code}]: {printable(diagnostic.message)}"]
+    lines = [f"{kind}[{diagnostic.code}]: {_below(diagnostic.message)}"]
     if diagnostic.place is not None:
         lines.append(f" --> {diagnostic.place}")
         if diagnostic.source_line is not None:
             lines += _excerpt(diagnostic.place, diagnostic.source_line, diagnostic.length)
     if diagnostic.origin is not None:
         lines.append(f"note: this was made of {diagnostic.origin}")
-    lines += [f"note: {printable(note)}" for note in diagnostic.notes]
+    lines += [f"note: {_below(note)}" for note in diagnostic.notes]
     if diagnostic.help is not None:
-        lines.append(f"help: {printable(diagnostic.help)}")
+        lines.append(f"help: {_below(diagnostic.help)}")
     return "\n".join(lines)
+
+
+def _below(text: str) -> str:
+    """Text whose further lines stand below its first: a line break in a name begins no message of its own."""
+    return printable(text).replace("\n", "\n  ")
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:
@@ -186,7 +191,7 @@ def _window(source_line: str, start: int) -> slice:
 
 
 def _one_line(text: str) -> str:
-    return printable(text.replace("\t", "    ").rstrip("\r\n"))
+    return printable(text.replace("\t", "    ").rstrip("\r\n")).replace("\n", "\\n")
 
 
 def _display_width(text: str) -> int:

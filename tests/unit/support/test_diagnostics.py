@@ -47,3 +47,12 @@ def test_near_match() -> None:
     assert near_match("conv2", ["ms.relu", "conv2d"]) == "conv2d"
     assert near_match("CONV2D", ["conv2d"]) == "conv2d"
     assert near_match("zzz", ["conv2d"]) is None
+
+
+def test_a_line_break_in_a_name_begins_no_message() -> None:
+    forged = "x\nerror[MSC9999]: FORGED\n --> y:1:1"
+    found = Diagnostic("MSC0001", f"'{forged}'", Location(forged, 1, 1), forged, 1, (forged,), forged)
+    begins = [
+        line for line in render(found).splitlines() if line.startswith(("error", " -->", "note", "help", "FORGED"))
+    ]
+    assert [line.split("x")[0].rstrip("'") for line in begins] == ["error[MSC0001]: ", " --> ", "note: ", "help: "]
