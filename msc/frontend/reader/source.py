@@ -4,6 +4,7 @@ The tree is that of the code which runs, not of what the file has come to hold s
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import copy
@@ -68,10 +69,10 @@ class SourceFile:
     """What the file compiles to, by the line at which code begins and its name."""
 
     @classmethod
-    def parse(cls, name: str, lines: list[str]) -> SourceFile | None:
+    def parse(cls, name: str, lines: list[str], flags: int) -> SourceFile | None:
         try:
             tree = ast.parse("".join(lines))
-            forms = list(_compiled_forms(tree, "".join(lines), name))
+            forms = list(_compiled_forms(tree, "".join(lines), name, flags))
         except (SyntaxError, ValueError, RecursionError):
             return None
         file = cls(name, lines)
@@ -110,14 +111,14 @@ class SourceFile:
         return fitting[0] if fitting else None
 
 
-def _compiled_forms(tree: ast.Module, text: str, name: str) -> Iterator[CodeType]:
+def _compiled_forms(tree: ast.Module, text: str, name: str, flags: int) -> Iterator[CodeType]:
     """The code that a file becomes when it is imported; pytest rewrites the asserts of test files before."""
-    yield compile(tree, name, "exec", dont_inherit=True)
+    yield compile(tree, name, "exec", flags, dont_inherit=True)
     pytest = sys.modules.get("_pytest.assertion.rewrite")
     if pytest is not None:
         rewritten = copy.deepcopy(tree)
         pytest.rewrite_asserts(rewritten, text.encode(), name)
-        yield compile(rewritten, name, "exec", dont_inherit=True)
+        yield compile(rewritten, name, "exec", flags, dont_inherit=True)
 
 
 def source_of(code: CodeType) -> CodeSource | None:
@@ -130,26 +131,27 @@ def source_of(code: CodeType) -> CodeSource | None:
 
 def _found(code: CodeType) -> CodeSource | None:
     """The source in the text of the file that is known, which may be older than the file; or in the file as it is."""
-    file = _file(code.co_filename)
+    flags = code.co_flags & __future__.annotations.compiler_flag  # of the program that compiled a text, as notebooks do
+    file = _file(code.co_filename, flags)
     if file is None or not file.has(code):
         linecache.checkcache(code.co_filename)
-        file = _file(code.co_filename)
+        file = _file(code.co_filename, flags)
     node = file.node_of(code) if file is not None and file.has(code) else None
     return None if file is None or node is None else CodeSource(node, code, file)
 
 
 _SOURCES: dict[tuple[CodeType, str], CodeSource | None] = {}
 """By the file as well: code objects of two files are equal if their texts are."""
-_FILES: dict[str, tuple[int, SourceFile | None]] = {}
+_FILES: dict[tuple[str, int], tuple[int, SourceFile | None]] = {}
 
 
-def _file(name: str) -> SourceFile | None:
+def _file(name: str, flags: int) -> SourceFile | None:
     lines = linecache.getlines(name)
     if not lines:
         return None
-    known = _FILES.get(name)
+    known = _FILES.get((name, flags))
     if known is None or known[0] != hash(tuple(lines)):
-        known = _FILES[name] = (hash(tuple(lines)), SourceFile.parse(name, lines))
+        known = _FILES[name, flags] = (hash(tuple(lines)), SourceFile.parse(name, lines, flags))
     return known[1]
 
 
