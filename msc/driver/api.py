@@ -42,6 +42,7 @@ def compile(
     tuned: str | PathLike[str] | None = None,
     winograd: bool = True,
     flush_subnormals: bool = False,
+    check_indices: bool = False,
     without: Sequence[str] | str = (),
     input_values: Mapping[str, ArrayLike] | None = None,
     use_cache: bool = True,
@@ -62,8 +63,9 @@ def compile(
     `threads` is 1 if not given, 0 for one on each processor; `dims` gives sizes to open dimensions, or ranges such as
     `(1, 64)` or "1..64", within which each call decides by the shapes of its inputs; `march` is a CPU, this one if
     not given; `max_memory` is in bytes, or as "4G"; `tuned` is a file that `msc tune` wrote; `winograd` lets
-    convolutions be computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers; `without`
-    names optimisations to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A
+    convolutions be computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers;
+    `check_indices` has a call look first at inputs that the model gathers by (MSC0610); `without` names optimisations
+    to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A
     model that was compiled before comes from the cache. With `any_layout` the arrays of parameters that a Cell updates
     may lie in memory as its products read them: `state` of the compiled function makes such arrays.
 
@@ -83,7 +85,7 @@ def compile(
             {
                 **{"target": target, "threads": threads, "dims": dims, "march": march, "weights": weights},
                 **{"max_memory": max_memory, "tuned": tuned, "winograd": winograd, "without": without},
-                **{"flush_subnormals": flush_subnormals, "input_values": input_values},
+                **{"flush_subnormals": flush_subnormals, "check_indices": check_indices, "input_values": input_values},
             }
         )
         cached, any_order = boolean("use_cache", use_cache), boolean("any_layout", any_layout)

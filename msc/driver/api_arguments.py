@@ -144,6 +144,7 @@ _ARGUMENTS: Mapping[str, Callable[[str, Any], Any]] = MappingProxyType({
     "tuned": _optional(_tuning_file),
     "winograd": boolean,
     "flush_subnormals": boolean,
+    "check_indices": boolean,
     "without": _names,
     "input_values": _input_values,
 })  # fmt: skip

@@ -37,6 +37,7 @@ from msc.support.notices import warn
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
+from msc.support.wording import counted
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 AfterStep = Callable[["Step", ModuleOp], None]
@@ -177,6 +178,8 @@ def compile_read(
     compilation = Compilation(model, options, model.stage)
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
+    if options.check_indices and compilation.stage.name == "graph":
+        _mark_indices(model)
     try:
         with sizes_in_mind(options.open_dims), BackgroundChecks(model.module) as checks:
             stages = _stages_between(compilation, stop_after)
@@ -190,6 +193,16 @@ def compile_read(
     walk.write_dump()
     warn(*(slow_kernel(text) for text in warnings_of(model.module)))
     return compilation
+
+
+def _mark_indices(model: LoadedModel) -> None:
+    """Have the C look at indices; a warning for those that it does not see."""
+    from msc.graph.mark_indices import mark_indices
+
+    unseen = mark_indices(model.module)
+    if unseen:
+        message = f"{counted(unseen, 'index')} of '{model.path}' that the model computes: the C does not look at them"
+        warn(Diagnostic("MSC0893", message))
 
 
 def slow_kernel(text: str) -> Diagnostic:

@@ -42,7 +42,8 @@ class CompileOptions:
     the weights where it is not that of the model, `start` names the stage of a file whose extension does not,
     `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more, `shapes` are whole shapes of
     inputs, for what the model and `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
-    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of the back end that are
+    `flush_subnormals` takes zeros for subnormal numbers, `check_indices` has a call look at the indices in its inputs
+    first, `without` names optimisations of the back end that are
     turned off.
     """
 
@@ -60,6 +61,7 @@ class CompileOptions:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     tuned: Path | None = None
     flush_subnormals: bool = False
+    check_indices: bool = False
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -21,8 +21,12 @@ def expect_labels(function: str, labels: Tensor, classes: int, but: int | None =
 
 
 def expect_index(index: Tensor, size: int) -> None:
-    """Elements of an index into an axis; negative ones count from its end. Raises MSC0610, as for labels."""
-    _expect(index, size - 1, "index", f"a dimension of size {size}", low=-size)
+    """Elements of an index into an axis; negative ones count from its end. Raises MSC0610, as for labels.
+
+    Of elements that are known, what indexes by them says it (MSC0815).
+    """
+    if not isinstance(index.content, np.ndarray):
+        _expect(index, size - 1, "index", f"a dimension of size {size}", low=-size)
 
 
 def stays_within(x: Tensor, low: int, high: int) -> None:

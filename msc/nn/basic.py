@@ -8,7 +8,7 @@ from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.errors import ApiValueError
-from msc.frontend.expectations import expect_index
+from msc.frontend.expectations import expect_labels
 from msc.frontend.initializers import Init
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Number, Tensor
@@ -85,7 +85,7 @@ class Embedding(Cell):
 
     def construct(self, ids: Tensor) -> Tensor:
         if self.use_one_hot:
-            expect_index(ids, self.vocab_size)
+            expect_labels("Embedding", ids, self.vocab_size)
             return ops.matmul(ops.one_hot(ids, self.vocab_size, 1.0, 0.0), self.embedding_table)
         return ops.gather(self.embedding_table, ids, 0)
 

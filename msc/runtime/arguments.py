@@ -172,3 +172,16 @@ def _shape_message(shape: tuple[int, ...], tensor: TensorSpec) -> str:
         return f"{start}: rank {len(shape)} instead of {len(tensor.shape)}"
     wrong = next(k for k, (got, wanted) in enumerate(zip(shape, tensor.shape, strict=True)) if got != wanted)
     return f"{start}: dimension {wrong} is {shape[wrong]} instead of {tensor.shape[wrong]}"
+
+
+def raise_index_error(specs: Sequence[TensorSpec], arrays: Sequence[Array]) -> None:
+    """Raise MSC0610 for the first element of an input that is an index outside."""
+    for spec, array in zip(specs, arrays, strict=True):
+        if spec.indices is not None:
+            low, high = spec.indices
+            outside = (array < low) | (array > high)
+            if outside.any():
+                place = [int(i) for i in np.argwhere(outside)[0]]
+                at = f" at {place}" if place else ""
+                message = f"input '{spec.name}': index {array[tuple(place)]}{at} is outside {low} to {high}"
+                raise MscError(Diagnostic("MSC0610", message))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from msc.runtime.arguments import Checker, convertible, numpy_dtype
+from msc.runtime.arguments import Checker, convertible, numpy_dtype, raise_index_error
 from msc.runtime.cache import place_artifact
 from msc.runtime.calls import Calls, Pointers
-from msc.runtime.interface import CALLS_SYMBOL
+from msc.runtime.interface import CALLS_SYMBOL, ERROR_INDEX
 from msc.runtime.narrow_types import codes_of, narrow_dtype, values_of
 from msc.runtime.open_calls import new_output, placed, sizes_of, valid_specs
 from msc.runtime.output_memory import check_outputs, check_seconds
@@ -243,6 +243,8 @@ class CompiledModel:
         sizes = self._place_sizes(inputs, pointers, position) if self._is_open else None
         status = self._enter(pointers, workspace)
         if status:
+            if status == ERROR_INDEX:
+                raise_index_error(self._signature.inputs, inputs)
             self._calls.settle(status, pointers, workspace, (memory, inputs, outputs, sizes))
 
     def _place_sizes(self, inputs: Sequence[Array], pointers: Pointers, position: int) -> Array:

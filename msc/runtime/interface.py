@@ -22,6 +22,9 @@ CANCELLED = -2
 NO_STACK = -3
 """What a call returns that has not begun: the stack of its thread is too short."""
 
+ERROR_INDEX = 5
+"""What a call returns that was given an index outside, if it looks at indices; nothing has been written then."""
+
 SPARE_STACK = 32 * 1024
 """Bytes of stack that a call needs besides the local arrays of its kernels."""
 SMALL_STACK = 2 * 1024

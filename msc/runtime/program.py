@@ -68,7 +68,8 @@ class TensorSpec:
     not None. `whole` says that memory of that shape is needed in any case. `codes` names the type of ml_dtypes whose
     codes the elements are, if they are. `result` is of an input that a call updates: what it holds afterwards is that
     result, counted among all results. Dimension k is dimension `order[k]` of the tensor that people see, if that is
-    given: memory holds the transposed tensor.
+    given: memory holds the transposed tensor. `indices` are the least and the greatest that each element may be: a call
+    looks at them first.
     """
 
     name: str
@@ -80,6 +81,7 @@ class TensorSpec:
     codes: str = ""
     result: int | None = None
     order: tuple[int, ...] = ()
+    indices: tuple[int, int] | None = None
 
     @property
     def public_order(self) -> tuple[int, ...]:
@@ -246,6 +248,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
         **({"codes": tensor.codes} if tensor.codes else {}),
         **({} if tensor.result is None else {"result": tensor.result}),
         **({"order": list(tensor.order)} if tensor.order else {}),
+        **({"indices": list(tensor.indices)} if tensor.indices is not None else {}),
     }
 
 
@@ -265,7 +268,9 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
     order = tuple(_count(axis) for axis in cast(list[object], data.get("order", [])))
     if order and sorted(order) != list(range(len(shape))):
         raise ValueError(f"{list(order)} is no order of {len(shape)} dimensions")
-    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order)
+    given = cast(list[int] | None, data.get("indices"))
+    indices = None if given is None else (int(given[0]), int(given[1]))
+    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices)
 
 
 def _bound(data: list[int] | None) -> Bound | None:

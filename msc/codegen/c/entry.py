@@ -144,6 +144,23 @@ class EntryEmitter:
         for size in self.signature.sizes:
             lines.add(f"if ({size.c_name} < {size.low} || {size.c_name} > {size.high})")
             lines.add(f"    return {macro}_ERROR_SIZE;")
+        for tensor in self.signature.inputs:
+            if tensor.indices is not None and tensor.elements:
+                self._check_indices(lines, tensor, tensor.indices)
+
+    def _check_indices(self, lines: Lines, tensor: TensorSpec, bounds: tuple[int, int]) -> None:
+        """A loop over the elements that returns an error before anything is written."""
+        low, high = bounds
+        rank, place = len(tensor.shape), "0"
+        names = [size.c_name for size in self.signature.sizes]
+        for k, size in enumerate(tensor.shape):
+            bound = tensor.bounds[k] if tensor.bounds else None
+            end = str(size) if bound is None else bound.text(names).replace("//", "/")
+            lines.add(f"{'    ' * k}for (int64_t msc_i{k} = 0; msc_i{k} < {end}; ++msc_i{k})")
+            place = f"msc_i{k}" if place == "0" else f"({place}) * {size} + msc_i{k}"
+        element = f"(int64_t){tensor.c_name}[{place}]"
+        lines.add(f"{'    ' * rank}if ({element} < {low} || {element} > {high})")
+        lines.add(f"{'    ' * rank}    return {self.signature.name.upper()}_ERROR_INDEX;")
 
     def _bases(self, lines: Lines) -> None:
         name = self.signature.name

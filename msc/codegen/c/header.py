@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msc.codegen.c.entry import profile_prototype, run_prototype
 from msc.runtime.flags import BUILD_FLAGS, THREAD_FLAGS
+from msc.runtime.interface import ERROR_INDEX
 from msc.runtime.program import ALIGNMENT, Bound, Signature, TensorSpec
 from msc.support.escaping import c_comment, comment_text
 
@@ -105,6 +106,8 @@ def _macros(signature: Signature) -> Iterator[str]:
     errors = ("OK", "ERROR_NULL", "ERROR_ALIGNMENT", "ERROR_WEIGHTS", *(["ERROR_SIZE"] if signature.sizes else []))
     for number, error in enumerate(errors):
         yield f"#define {macro}_{error} {number}"
+    if any(tensor.indices is not None for function in signature.functions for tensor in function.inputs):
+        yield f"#define {macro}_ERROR_INDEX {ERROR_INDEX}"
     yield ""
     yield f"#define {macro}_ALIGNMENT {ALIGNMENT}"
     yield f"#define {signature.macro}_WORKSPACE_BYTES {signature.workspace_bytes}"

@@ -18,6 +18,7 @@ from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import WHOLE, argument_sizes, valid_tensor
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entries, find_entry
+from msc.ir.index_bounds import index_bounds
 from msc.ir.storage_order import order_of
 from msc.poly.affine import linear_form
 from msc.poly.valid_extents import Size
@@ -169,7 +170,8 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: EntryPl
             bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, MS_CODES) or ""
             whole, result = WHOLE in attributes.data, _number(attributes, RESULT)
             order = order_of(attributes.data) or ()
-            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order))
+            indices = index_bounds(attributes)
+            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices))
             return MemoryPlace(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")

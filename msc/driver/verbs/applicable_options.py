@@ -45,6 +45,7 @@ def acts(backend: Backend) -> Mapping[str, Acts]:
         "--without": Acts(_MODELS),
         "--no-winograd": Acts(making=_stages_with("winograd", backend)),
         "--flush-subnormals": Acts(making=(C,)),
+        "--check-indices": Acts(making=("opt",)),
         "--from": Acts((IR,)),
         "--no-cache": Acts(_MODELS),
         "--name": Acts(making=(C,)),

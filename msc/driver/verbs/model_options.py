@@ -78,6 +78,7 @@ _OPTIONS = (
     ),
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
     click.option("--flush-subnormals", is_flag=True, help="Take zeros for subnormal numbers."),
+    click.option("--check-indices", is_flag=True, help="Have a call look first at inputs that are indices."),
     click.option(
         "--from",
         "start",
@@ -105,6 +106,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         without: str | None,
         no_winograd: bool,
         flush_subnormals: bool,
+        check_indices: bool,
         start: str | None,
         **rest: object,
     ) -> R:
@@ -122,6 +124,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             input_values=parse_input_values(input_values),
             tuned=Path(tuned) if tuned is not None else None,
             flush_subnormals=flush_subnormals,
+            check_indices=check_indices,
             without=(*named, *(("winograd",) if no_winograd else ())),
         )
         return function(*args, options=options, **rest)

@@ -137,4 +137,10 @@ CODES = (
         "A list, tuple or dictionary in an attribute of a cell holds cells, whose parameters are not those of the "
         "cell. `nn.CellList` and `nn.CellDict` register them.",
     ),
+    Code(
+        "MSC0893",
+        "index that the C does not look at",
+        "`--check-indices` has the generated C look at inputs that the model gathers by. An index that the model "
+        "computes is not looked at; outside its dimension, the nearest element is read.",
+    ),
 )

@@ -31,7 +31,14 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("option", sorted(ACTS.keys() - {"--name", "--profile", "--save-temps"}))
 def test_an_artifact_is_as_it_was_compiled(artifact: Path, option: str) -> None:
-    value = {"--dim": "n=3", "--input-value": "x=3", "--no-cache": "", "--no-winograd": "", "--flush-subnormals": ""}
+    value = {
+        "--dim": "n=3",
+        "--input-value": "x=3",
+        "--no-cache": "",
+        "--no-winograd": "",
+        "--flush-subnormals": "",
+        "--check-indices": "",
+    }
     words = [option, *filter(None, [value.get(option, {"--max-memory": "1G", "--threads": "2"}.get(option, "cpu"))])]
     for verb in ("run", "bench"):
         assert codes(verb, artifact, *words) == (1, "MSC0014")
