@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from msc.frontend import dtypes
+from msc.frontend import dtypes, settings
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiValueError
 from msc.frontend.parameter import Parameter
@@ -89,6 +89,13 @@ def move_statistics(
     Only parameters move. The variance moves towards that of divisor N - 1, which of a single value is NaN.
     """
     n = prod((x.shape[0], *x.shape[2:]))
+    if n == 1:
+        settings.tell_once(
+            ("batch norm", "one value"),
+            "MSC0894",
+            f"a batch norm in training is given {tuple(x.shape)}, one value a channel: moving_variance becomes NaN",
+            help="leave a last batch of one out, as by batch(..., drop_remainder=True), or call set_train(False)",
+        )
     with computing_in(_WIDE):
         unbiased = div(mul(batch_variance, float(n)), float(n - 1))
         for moving, new in ((average, batch_average), (variance, unbiased)):

@@ -143,4 +143,10 @@ CODES = (
         "`--check-indices` has the generated C look at inputs that the model gathers by. An index that the model "
         "computes is not looked at; outside its dimension, the nearest element is read.",
     ),
+    Code(
+        "MSC0894",
+        "variance of one value",
+        "A batch norm that is trained is given one value for each channel. Its variance has divisor N - 1, which is 0: "
+        "`moving_variance` becomes NaN, as in MindSpore, and so does every evaluation.",
+    ),
 )

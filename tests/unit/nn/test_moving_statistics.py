@@ -9,6 +9,8 @@ import pytest
 
 import msc
 from msc import Parameter, Tensor, nn, ops
+from msc.frontend import settings
+from msc.support import notices
 from msc.support.arrays import Array
 
 MODES = {"pynative": msc.PYNATIVE_MODE, "graph": msc.GRAPH_MODE}
@@ -106,3 +108,12 @@ def test_a_compiled_training_step_moves_them() -> None:
     with msc.set_context(mode=msc.GRAPH_MODE):
         step(Tensor(x), Tensor(batch((6, 3))))
     check_moved(net[1].moving_mean, net[1].moving_variance, inner, 0.9)
+
+
+def test_a_batch_of_one_value_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_said", set[tuple[str, str]]())
+    layer = nn.BatchNorm1d(3).set_train()
+    with notices.collected() as found:
+        layer(Tensor(batch((1, 3))))
+        layer(Tensor(batch((1, 3))))
+    assert [d.code for d in found] == ["MSC0894"]
