@@ -9,6 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from msc import amp as amp
+    from msc import common as common
+    from msc import context as context
+    from msc import dataset as dataset
+    from msc import nn as nn
+    from msc import numpy as numpy
+    from msc import ops as ops
+    from msc import train as train
+    from msc.common import dtype as dtype
+    from msc.common.api import jit_class as jit_class
+    from msc.common.dtype import dtype_to_nptype as dtype_to_nptype
+    from msc.common.dtype import float_ as float_
+    from msc.common.dtype import int_ as int_
+    from msc.common.dtype import pytype_to_dtype as pytype_to_dtype
     from msc.driver.api import compile, export
     from msc.frontend.dtypes import (
         DType,
@@ -32,12 +46,30 @@ if TYPE_CHECKING:
     from msc.frontend.parameter import Parameter, ParameterTuple
     from msc.frontend.randomness import get_seed, set_seed
     from msc.frontend.transforms.api import get_grad, grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+    from msc.nn.optim.loss_scale import DynamicLossScaleManager as DynamicLossScaleManager
+    from msc.nn.optim.loss_scale import FixedLossScaleManager as FixedLossScaleManager
+    from msc.nn.optim.loss_scale import LossScaleManager as LossScaleManager
     from msc.nn.summary import summary
     from msc.ops import Tensor, from_numpy, tensor
+    from msc.ops import constexpr as constexpr
     from msc.runtime.artifact import CompiledModel, load
     from msc.support.diagnostics import Diagnostic, Location, MscError
+    from msc.train.callback import Callback as Callback
+    from msc.train.callback import CheckpointConfig as CheckpointConfig
+    from msc.train.callback import EarlyStopping as EarlyStopping
+    from msc.train.callback import History as History
+    from msc.train.callback import LambdaCallback as LambdaCallback
+    from msc.train.callback import LearningRateScheduler as LearningRateScheduler
+    from msc.train.callback import LossMonitor as LossMonitor
+    from msc.train.callback import ModelCheckpoint as ModelCheckpoint
+    from msc.train.callback import ReduceLROnPlateau as ReduceLROnPlateau
+    from msc.train.callback import RunContext as RunContext
+    from msc.train.callback import TimeMonitor as TimeMonitor
+    from msc.train.data_sink import data_sink as data_sink
     from msc.train.model import Model
     from msc.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+
+    ms_class, ms_function = jit_class, jit
 
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "CompiledModel", "DType", "Diagnostic", "Location", "Model", "MscError",
@@ -92,20 +124,22 @@ _MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops
 """Modules that are there after `import msc`, as in MindSpore."""
 
 
-def __getattr__(name: str) -> object:
-    if name == "dtype":
-        return import_module("msc.common.dtype")
-    if name in _MODULES:
-        return import_module(f"msc.{name}")
-    if name not in _EXPORTS:
-        from msc.frontend.errors import missing_name
+if not TYPE_CHECKING:  # a checker knows the names that there are
 
-        raise missing_name("msc", name, [*_EXPORTS, *_MODULES])
-    module, attribute = _EXPORTS[name]
-    from msc.frontend.boundary import published
+    def __getattr__(name: str) -> object:
+        if name == "dtype":
+            return import_module("msc.common.dtype")
+        if name in _MODULES:
+            return import_module(f"msc.{name}")
+        if name not in _EXPORTS:
+            from msc.frontend.errors import missing_name
 
-    globals()[name] = value = published(getattr(import_module(module), attribute), f"msc.{name}")
-    return value
+            raise missing_name("msc", name, [*_EXPORTS, *_MODULES])
+        module, attribute = _EXPORTS[name]
+        from msc.frontend.boundary import published
+
+        globals()[name] = value = published(getattr(import_module(module), attribute), f"msc.{name}")
+        return value
 
 
 def __dir__() -> list[str]:

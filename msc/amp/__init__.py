@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.amp.levels import (
     auto_mixed_precision, build_train_network, custom_mixed_precision, get_black_list, get_white_list,
 )
@@ -28,5 +29,7 @@ publish(
 )
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.amp", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.amp", name, __all__)

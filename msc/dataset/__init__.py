@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from importlib import import_module
 
 from msc.dataset import config
@@ -50,7 +51,14 @@ old_paths("msc.dataset", "msc.dataset", "engine engine.datasets engine.iterators
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")
 
 
-def __getattr__(name: str) -> object:
-    if name in ("text", "transforms", "vision"):
-        return import_module(f"msc.dataset.{name}")
-    raise missing_name("msc.dataset", name, [*__all__, "text", "transforms", "vision"])
+if TYPE_CHECKING:
+    from msc.dataset import text as text
+    from msc.dataset import transforms as transforms
+    from msc.dataset import vision as vision
+
+else:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        if name in ("text", "transforms", "vision"):
+            return import_module(f"msc.dataset.{name}")
+        raise missing_name("msc.dataset", name, [*__all__, "text", "transforms", "vision"])

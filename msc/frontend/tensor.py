@@ -20,11 +20,14 @@ from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, 
 from msc.frontend.formatting import representation
 from msc.frontend.settings import unused
 from msc.support.arrays import Array
+from msc.support.notebooks import html_table, html_text
 from msc.support.torch_names import hint
 from msc.support.wording import a
 
 Number: TypeAlias = bool | int | float
 
+_TABLE, _SIDE = 400, 40
+"""Elements, and elements along an axis, of tensors that notebooks show as tables."""
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
@@ -243,6 +246,18 @@ class Tensor:
     def __repr__(self) -> str:
         known = isinstance(self.content, np.ndarray) or INSTALLED.builder is not None
         return representation(self.shape, self.dtype, concrete(self, "text") if known else None)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a table of a vector or a small matrix, text of others."""
+        caption = f"Tensor of shape {self.shape}, {self.dtype}"
+        array = self.content
+        if not isinstance(array, np.ndarray):
+            return html_text(caption, repr(self))
+        if array.ndim not in (1, 2) or not 0 < array.size <= _TABLE or max(array.shape) > _SIDE:
+            return html_text(caption, str(array))
+        shown = np.atleast_2d(array).tolist()
+        rows = [[f"{value:g}" if isinstance(value, float) else value for value in row] for row in shown]
+        return html_table(caption, (), rows)
 
     def __format__(self, specification: str) -> str:
         array = concrete(self, "formatting")

@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.frontend.old_paths import old_paths
@@ -102,5 +103,7 @@ old_paths(
 )
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.nn", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.nn", name, __all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from msc.frontend import settings
 from msc.frontend.boundary import public
@@ -27,6 +27,16 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _CAPTURE = "msc.driver.artifacts.cell_compilation"
 """What captures a cell whole: the driver stands above the cells, and is found by name as passes are."""
+
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class HasConstruct(Protocol[P, R_co]):
+    """What a Cell is to a checker of types: a call takes and returns what `construct` does."""
+
+    def construct(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 def public_call(function: FunctionT) -> FunctionT:
@@ -89,12 +99,19 @@ class Cell(metaclass=CountedType):
         )
 
     @public_call
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         if "_cells" not in self.__dict__:
             raise _not_initialised(self)
         if Hooks.call_cell is not None and (INSTALLED.builder is not None or in_graph_mode()):
             return Hooks.call_cell(self, args, kwargs)
         return self.run_construct(args, kwargs)
+
+    if TYPE_CHECKING:
+
+        def __call__(self: HasConstruct[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    else:
+        __call__ = _call
 
     def run_construct(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run `construct` in Python, with the hooks around it."""

@@ -10,6 +10,7 @@ from msc.frontend.modes import PYNATIVE_MODE, set_context
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.convolution import Convolution, TransposedConvolution
+from msc.support.notebooks import html_table
 
 _TITLES = ("layer", "output shape", "parameters", "multiply-adds")
 
@@ -62,6 +63,12 @@ class Summary:
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        rows = [(row.title, row.shape, row.parameters, _count(row.products)) for row in self.rows]
+        caption = f"{self.trainable:,} of {self.parameters:,} parameters are trainable"
+        return html_table(caption, _TITLES, [*rows, ("total", "", self.parameters, self.products)])
 
 
 def summary(net: Cell, *inputs: Tensor) -> Summary:

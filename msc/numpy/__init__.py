@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.frontend.boundary import publish
 from msc.frontend.dtypes import (
     bfloat16, bool_, float16, float32, float64, int16, int32, int64, int8, uint16, uint32, uint64, uint8,
@@ -64,5 +65,7 @@ __all__ = [
 publish(globals(), __all__, "numpy")
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.numpy", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.numpy", name, __all__)

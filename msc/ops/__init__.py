@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.frontend.parameter import Parameter, ParameterTuple
@@ -202,5 +203,7 @@ __all__ = [
 publish(globals(), __all__, "ops")
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.ops", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.ops", name, __all__)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     return getattr(import_module("msc.ops"), name)

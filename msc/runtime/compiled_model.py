@@ -28,9 +28,12 @@ from msc.support.argument_values import boolean, file_path, sequence
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.failures import diagnosed
+from msc.support.notebooks import html_table
 from msc.support.outputs import OutputGuard
 from msc.support.wording import counted
 
+_PUBLIC = "bind call_into functions inputs new_outputs outputs results save signature state".split()
+"""What users call, besides the model itself."""
 _OTHER_FORMS = frozenset({".mir", ".onnx", ".c", ".h", ".o", ".a", ".exe", ".bundle", ".safetensors"})
 
 
@@ -113,13 +116,27 @@ class CompiledModel:
             f"<msc.CompiledModel {self._signature.name}({taken}) -> ({given}), for {self._signature.target}, {threads}>"
         )
 
-    def __call__(self, *arrays: Array, **named: Array) -> Any:
+    def _repr_html_(self) -> str:
+        """What notebooks show: the tensors that a call takes and gives."""
+        tensors = [("input", each) for each in self.inputs] + [("output", each) for each in self.outputs]
+        rows = [(kind, each.name, str(each.dtype), str(each.shape)) for kind, each in tensors]
+        threads = counted(self._signature.threads, "thread") if self._signature.threads else "all processors"
+        caption = f"CompiledModel {self._signature.name}, for {self._signature.target}, {threads}"
+        return html_table(caption, ("", "name", "dtype", "shape"), rows)
+
+    def __dir__(self) -> list[str]:
+        """What users call; what verbs and tests of msc use besides is left out."""
+        return sorted({*_PUBLIC, *self._others, *(name for name in super().__dir__() if name.startswith("__"))})
+
+    def __call__(self, *arrays: Any, **named: Any) -> Array:
         """The model's results: an array, a tuple for several, or the nested value that the model's function returns.
+
+        Checkers of types are told the first, which most models give; `results` is a tuple always.
 
         Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype), MSC0614 (an array to be updated).
         """
         results = self.results(*arrays, **named)
-        return results[0] if self._is_single else self._restore(results)
+        return results[0] if self._is_single else cast(Any, self._restore(results))
 
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's results as a tuple, also when there is one. Raises as a call does, and MSC0020."""

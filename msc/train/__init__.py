@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from importlib import import_module
 
 from msc.frontend.boundary import publish
@@ -29,9 +30,15 @@ old_paths("msc.train", "msc.amp", "amp loss_scale_manager")
 publish(globals(), ["Model", "data_sink", "load_checkpoint", "load_param_into_net", "save_checkpoint"], "train")
 
 
-def __getattr__(name: str) -> object:
-    if name == "amp":
-        return import_module("msc.amp")
-    if name == "export":
-        return import_module("msc").export
-    raise missing_name("msc.train", name, __all__)
+if TYPE_CHECKING:
+    from msc import amp as amp
+    from msc import export as export
+
+else:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        if name == "amp":
+            return import_module("msc.amp")
+        if name == "export":
+            return import_module("msc").export
+        raise missing_name("msc.train", name, __all__)

@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.dataset.text.tokens import (
     BasicTokenizer, BertTokenizer, CaseFold, Ngram, NormalizeForm, NormalizeUTF8, PythonTokenizer, RegexReplace,
     RegexTokenizer, SlidingWindow, ToNumber, Truncate, TruncateSequencePair, UnicodeCharTokenizer,
@@ -20,5 +21,7 @@ __all__ = [
 publish(globals(), [name for name in __all__ if name != "NormalizeForm"], "dataset.text")
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.dataset.text", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.dataset.text", name, __all__)

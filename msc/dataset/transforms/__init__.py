@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.dataset.transforms.general import (
     Compose, Concatenate, Duplicate, Fill, Mask, OneHot, PadEnd, RandomApply, RandomChoice, RandomOrder, Relational,
     Slice, Transform, TypeCast, Unique,
@@ -17,5 +18,7 @@ __all__ = [
 publish(globals(), __all__, "dataset.transforms")
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.dataset.transforms", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.dataset.transforms", name, __all__)

@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 import sys
 
 from msc.dataset.vision import pixels
@@ -30,5 +31,7 @@ sys.modules[f"{__name__}.utils"] = pixels  # where MindSpore has Inter and Borde
 publish(globals(), [name for name in __all__ if name not in ("Border", "ConvertMode", "Inter")], "dataset.vision")
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.dataset.vision", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.dataset.vision", name, __all__)

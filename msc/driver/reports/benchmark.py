@@ -20,6 +20,7 @@ from msc.driver.reports.kernel_rates import KernelRate, KernelTime, KernelWork, 
 from msc.runtime.machine import Roofline, measured_machine
 from msc.runtime.timing import MOST_CALLS, Timing, measure, summary
 from msc.support.diagnostics import Diagnostic, MscError, printable
+from msc.support.notebooks import html_table
 from msc.support.wording import counted
 
 UNITS = {
@@ -76,6 +77,9 @@ class Measurement:
     """The calls that the times of kernels are of."""
     measured_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
+    def _repr_html_(self) -> str:
+        return kernels_html(self)
+
     def to_json(self) -> dict[str, object]:
         """Seconds, everywhere; kernels also with their rates where the model tells what they do; `units` says so."""
         kernels = [{**vars(k), **rate_json(rate)} for k, rate in zip(self.kernels, self.rates, strict=True)]
@@ -83,6 +87,22 @@ class Measurement:
         clock = {} if self.simulated is None else {"simulated": self.simulated}
         about = {"measured_at": self.measured_at, "units": UNITS, **clock}
         return {"first": self.first, **self.timing.to_json(), "kernels": kernels, "machine": machine, **about}
+
+
+def kernels_html(measurement: Measurement) -> str:
+    """The table of kernels for notebooks."""
+    rows = [
+        (
+            kernel.name,
+            f"{kernel.seconds * 1e6:.2f}",
+            f"{kernel.share:.1%}",
+            "" if rate is None else f"{rate.gflops_per_second:.2f}",
+            "" if rate is None else ", ".join(rate.origins),
+        )
+        for kernel, rate in zip(measurement.kernels, measurement.rates, strict=True)
+    ]
+    heads = ("kernel", "us", "share", "GFLOP/s", "computes")
+    return html_table(f"{_us(measurement.timing.median)} a call", heads, rows)
 
 
 def benchmark(

@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from msc.support.wording import a
 from collections.abc import Callable, Mapping
 from inspect import signature
@@ -71,5 +72,7 @@ def get_metrics(metrics: Any) -> dict[str, Metric]:
 publish(globals(), __all__, "nn.metrics")
 
 
-def __getattr__(name: str) -> object:
-    raise missing_name("msc.nn.metrics", name, __all__)
+if not TYPE_CHECKING:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        raise missing_name("msc.nn.metrics", name, __all__)

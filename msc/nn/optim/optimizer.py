@@ -200,7 +200,7 @@ class Optimizer(Cell):
 
     def _current(self, rate: Any) -> Tensor:
         if isinstance(rate, LearningRateSchedule):
-            return cast(Tensor, rate(self.global_step.value()))
+            return rate(self.global_step.value())
         if isinstance(rate, Parameter):
             return rate.value()
         if isinstance(rate, Tensor):

@@ -96,6 +96,12 @@ CODES: tuple[Code, ...] = (
         "functions of `msc.ops`; between the libraries, tensors are handed on as NumPy arrays.",
     ),
     Code(
+        "MSC0016",
+        "a package is missing",
+        "What was asked for needs a package that is not installed, and that msc does not need otherwise. The help "
+        "names it; docs/dependencies.md lists all of them.",
+    ),
+    Code(
         "MSC0020",
         "not enough memory",
         "The system gave no more memory. `msc inspect` shows what a model needs; `--max-memory` refuses larger ones.",

@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from typing import TYPE_CHECKING
 from importlib import import_module
 
 from msc.frontend.boundary import publish
@@ -19,7 +20,12 @@ __all__ = [
 publish(globals(), __all__, "train.callback")
 
 
-def __getattr__(name: str) -> object:
-    if name == "SummaryCollector":
-        return import_module("msc.train.summary").SummaryCollector
-    raise missing_name("msc.train.callback", name, __all__)
+if TYPE_CHECKING:
+    from msc.train.summary import SummaryCollector as SummaryCollector
+
+else:  # a checker knows the names that there are
+
+    def __getattr__(name: str) -> object:
+        if name == "SummaryCollector":
+            return import_module("msc.train.summary").SummaryCollector
+        raise missing_name("msc.train.callback", name, __all__)

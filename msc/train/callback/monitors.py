@@ -12,9 +12,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from msc.frontend.errors import ApiValueError
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
+from msc.support.notebooks import html_table
 from msc.train.callback.base import Callback, RunContext, count, loss_of, refuse
 
 
@@ -76,15 +79,25 @@ class TimeMonitor(Callback):
 
 
 class History(Callback):
-    """Keeps, for each epoch, what the last step gave (`net_output`) and the results of the evaluation."""
+    """Keeps, for each epoch, the mean loss of its steps, what the last one gave, and the results of the evaluation.
+
+    `history` has them by name: "loss" as floats, "net_output", and the metrics; a metric "loss" is "eval_loss" there.
+    """
 
     def __init__(self) -> None:
         self.history: dict[str, list[Any]] = {}
         self.epoch: dict[str, list[int]] = {"epoch": []}
+        self._losses: list[float] = []
 
     def begin(self, run_context: RunContext) -> None:
         if run_context.original_args().mode != "eval":
-            self.history, self.epoch = {}, {"epoch": []}
+            self.history, self.epoch, self._losses = {}, {"epoch": []}, []
+
+    def step_end(self, run_context: RunContext) -> None:
+        facts = run_context.original_args()
+        loss = None if facts.mode == "eval" else loss_of(facts.net_outputs)
+        if loss is not None:
+            self._losses.append(loss)
 
     def epoch_end(self, run_context: RunContext) -> None:
         facts = run_context.original_args()
@@ -93,9 +106,47 @@ class History(Callback):
         self.epoch["epoch"].append(facts.cur_epoch_num)
         outputs = facts.net_outputs
         kept = outputs.asnumpy().copy() if isinstance(outputs, Tensor) else outputs
-        results: dict[str, Any] = {"net_output": kept} | dict(facts.eval_results or {})
-        for name, value in results.items():
+        evaluated = {"eval_loss" if name == "loss" else name: v for name, v in (facts.eval_results or {}).items()}
+        mean = {"loss": math.fsum(self._losses) / len(self._losses)} if self._losses else {}
+        self._losses = []
+        for name, value in ({**mean, "net_output": kept} | evaluated).items():
             self.history.setdefault(name, []).append(value)
+
+    def curves(self) -> dict[str, list[float]]:
+        """What is one number for each epoch: losses and metrics."""
+        curves: dict[str, list[float]] = {}
+        for name, values in self.history.items():
+            numbers = [number for number in map(_number, values) if number is not None]
+            if name != "net_output" and len(numbers) == len(values):
+                curves[name] = numbers
+        return curves
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curves over the epochs on `ax`, or new axes of Matplotlib, which are returned. Raises MSC0016."""
+        if ax is None:
+            try:
+                ax = import_module("matplotlib.pyplot").figure().add_subplot()
+            except ImportError:
+                raise ApiValueError("MSC0016", "plots need Matplotlib", help="pip install matplotlib") from None
+        for name, values in self.curves().items():
+            epochs = self.epoch["epoch"][-len(values) :]
+            ax.plot(epochs, values, label=name)
+        ax.set_xlabel("epoch")
+        ax.legend()
+        return ax
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a row for each epoch."""
+        curves, epochs = self.curves(), self.epoch["epoch"]
+        columns = [["", *(f"{value:.6g}" for value in values)] for values in curves.values()]
+        rows = [(epoch, *(c[max(0, k + len(c) - len(epochs))] for c in columns)) for k, epoch in enumerate(epochs)]
+        return html_table("History", ("epoch", *curves), rows)
+
+
+def _number(value: Any) -> float | None:
+    """A value that is one number; None for any other."""
+    array = np.asarray(value)
+    return float(array) if array.ndim == 0 and array.dtype.kind in "fiub" else None
 
 
 class LambdaCallback(Callback):

@@ -132,7 +132,7 @@ def test_a_cell_that_was_not_initialised_is_named() -> None:
 
     for call in (msc.compile, msc.jit(Bare())):
         with pytest.raises(MscError, match="MSC0823"):
-            call(*((Bare(),) if call is msc.compile else ()), Tensor(array(2, 4)))
+            call(*((Bare(),) if call is msc.compile else ()), Tensor(array(2, 4)))  # pyright: ignore[reportCallIssue]
 
 
 def test_text_of_a_cell() -> None:

@@ -85,7 +85,7 @@ def wrong_attribute(self: Any, x: Any) -> Any:
 
 
 def wrong_function(self: Any, x: Any) -> Any:
-    return ops.rellu(x)  # pyright: ignore[reportCallIssue]  # HERE
+    return ops.rellu(x)  # pyright: ignore[reportAttributeAccessIssue]  # HERE
 
 
 def wrong_count(self: Any, x: Any) -> Any:

@@ -69,7 +69,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "no stride": (lambda: nn.Conv2d(3, 4, 3, stride=0), "MSC0824", "stride is 0", ""),
     "no window": (lambda: nn.MaxPool2d(0), "MSC0824", "kernel_size is 0", ""),
     "a step back": (lambda: nn.AvgPool2d(2, stride=-1), "MSC0824", "stride is -1", ""),
-    "another framework's tensor": (lambda: nn.Dense(4, 3)(Foreign()), "MSC0811", "a torch.Tensor", "msc.Tensor("),
+    "another framework's tensor": (lambda: nn.Dense(4, 3)(cast(Foreign())), "MSC0811", "a torch.Tensor", "msc.Tensor("),
     "a class as operand": (lambda: ops.relu(cast(nn.ReLU)), "MSC0811", "ReLU, a class", "ReLU()"),
     "a cell as operand": (lambda: ops.relu(cast(nn.ReLU())), "MSC0811", "a ReLU", "call the cell"),
     "made instead of called": (lambda: nn.ReLU(cast(X)), "MSC0824", "made with a Tensor", "ReLU()(x)"),
