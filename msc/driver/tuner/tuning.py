@@ -66,6 +66,7 @@ class KernelSearch:
     measured: tuple[float, float] = (0.0, 0.0)
     steps: int = 0
     cost: float = 1.0
+    tries: list[Try] = field(default_factory=list["Try"])
     _tried: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
     _left: Iterator[Tree] = field(init=False)
     finished: bool = False
@@ -88,6 +89,7 @@ class KernelSearch:
             return 0
         self._tried |= {tuple(to_lines(schedule)) for schedule in batch}
         before, *times = time_each(self.subject, (self.best, *batch), _MEASURING_SECONDS)
+        self.tries += [Try.of(t, self.best, schedule) for t, schedule in zip(times, batch, strict=True)]
         right = [(t, schedule) for t, schedule in zip(times, batch, strict=True) if t is not None and t.agrees]
         time_, winner = min(right, key=lambda pair: pair[0].ratio, default=(before, self.best))
         if before is not None and time_ is not None and time_.ratio <= 1 - MARGIN:
@@ -111,6 +113,42 @@ class KernelSearch:
         self._tried.add(tuple(to_lines(schedule)))
         fresh = self.neighbourhood.of(schedule)
         self._left = (p for p in fresh if tuple(to_lines(p)) not in self._tried)
+
+
+@dataclass(frozen=True)
+class Try:
+    """A schedule that was measured: its time as a multiple of that of the best one before it, and where it differs.
+
+    None is the time of one that was not built or whose results were wrong.
+    """
+
+    ratio: float | None
+    difference: str
+
+    @staticmethod
+    def of(time: VariantTime | None, before: Tree, schedule: Tree) -> Try:
+        """The try of a schedule next to `before`."""
+        known = set(to_lines(before))
+        other = [line.strip() for line in to_lines(schedule) if line not in known]
+        ratio = None if time is None or not time.agrees else time.ratio
+        return Try(ratio, "; ".join(other[:_LINES]) + ("; ..." if len(other) > _LINES else ""))
+
+
+_LINES = 3
+"""Lines of a schedule that a row of the table shows."""
+_ROWS = 3
+"""Schedules of a kernel that the table shows, the fastest."""
+
+
+def tried_table(searches: Sequence[KernelSearch]) -> list[str]:
+    """What was tried, kernel by kernel: how many schedules, and the times of the fastest against the best before."""
+    rows = [f"{'kernel':<32}{'tried':>7}{'not right':>11}  {'time':>6}  lines that differ"]
+    for search in searches:
+        right = sorted((t for t in search.tries if t.ratio is not None), key=lambda t: t.ratio or 0.0)[:_ROWS]
+        counts = f"{search.label[:31]:<32}{len(search.tries):>7}{sum(t.ratio is None for t in search.tries):>11}"
+        rows += [f"{counts if k == 0 else '':<50}  {t.ratio:>5.2f}x  {t.difference}" for k, t in enumerate(right)]
+        rows += [] if right else [counts]
+    return rows
 
 
 @dataclass(frozen=True)
@@ -139,6 +177,8 @@ def tune(model: str, options: CompileOptions, workload: Workload, budget: float,
     except Ended as ended:
         won = [_tuned(search, *search.measured) for search in started if search.best != search.start]
         return Search(TuningFile(tuple(won)), ended)
+    for line in tried_table(started):
+        report(line)
     report(f"{counted(tried, 'schedule')} tried, {counted(len(found), 'kernel')} faster")
     return Search(TuningFile(tuple(found)))
 

@@ -9,7 +9,7 @@ import msc
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload
-from msc.driver.tuner.tuning import searches, tune
+from msc.driver.tuner.tuning import Try, searches, tried_table, tune
 from msc.driver.verbs.tune import parse_duration
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.tuning.tuned_schedules import TunedSchedule, TuningFile, read_tuning, target_text
@@ -39,6 +39,17 @@ def test_a_tiny_budget_gives_a_file_that_a_compilation_takes(tmp_path: Path) -> 
     assert said[0].endswith("kernels to tune")
     assert_same_results(path)
     assert c_of(CompileOptions(tuned=path)) == c_of(CompileOptions(tuned=path))
+
+
+def test_the_table_of_what_was_tried() -> None:
+    found = searches(MLP, CompileOptions(), QUICK)
+    first, *others = found
+    first.tries += [Try(1.5, "slow"), Try(None, "wrong"), Try(0.9, "fast")]
+    head, *rows = tried_table(found)
+    assert head.split()[:2] == ["kernel", "tried"]
+    assert rows[0].split() == [first.label, "3", "1", "0.90x", "fast"]
+    assert rows[1].split() == ["1.50x", "slow"]
+    assert len(rows) == 2 + len(others)
 
 
 def test_other_plans_give_other_c_and_the_same_results(tmp_path: Path) -> None:
