@@ -136,7 +136,7 @@ class CompiledModel:
         Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype), MSC0614 (an array to be updated).
         """
         results = self.results(*arrays, **named)
-        return results[0] if self._is_single else cast(Any, self._restore(results))
+        return results[0] if self._is_single else self._restore(results)
 
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's results as a tuple, also when there is one. Raises as a call does, and MSC0020."""

@@ -51,7 +51,7 @@ def test_any_memory_layout_and_read_only_inputs(model: CompiledModel) -> None:
 
 
 def test_lists_of_the_right_kind(model: CompiledModel) -> None:
-    np.testing.assert_array_equal(model(X.tolist(), [10])[0], expected(X, 10))  # pyright: ignore[reportArgumentType]
+    np.testing.assert_array_equal(model(X.tolist(), [10])[0], expected(X, 10))
     np.testing.assert_array_equal(model(np.asfortranarray(X), cast(Any, [10]))[0], expected(X, 10))
 
 
