@@ -3,6 +3,7 @@
 # isort: off
 # fmt: off
 from typing import TYPE_CHECKING
+from collections.abc import Callable
 from importlib import import_module
 
 from msc.frontend.boundary import publish
@@ -32,7 +33,8 @@ publish(globals(), ["Model", "data_sink", "load_checkpoint", "load_param_into_ne
 
 if TYPE_CHECKING:
     from msc import amp as amp
-    from msc import export as export
+
+    export: Callable[..., str]
 
 else:  # a checker knows the names that there are
 
