@@ -13,6 +13,7 @@ from msc.targets.davinci_isa import (
     CONTROL,
     DTYPES,
     INSTRUCTIONS,
+    REDUCE,
     Instruction,
     InstructionParameter,
     Pipe,
@@ -101,6 +102,7 @@ def instructions_header() -> str:
         _numbers("int8_t dv_reads_first[OP_COUNT]", [int(i.reads_first) for i in table]),
         _numbers("int8_t dv_repeat[OP_COUNT]", [_position(i, "repeat") if i.pipe is Pipe.V else -1 for i in table]),
         _numbers("int8_t dv_has_unit_flag[OP_COUNT]", [int(_position(i, "unit_flag") >= 0) for i in table]),
+        _numbers("int8_t dv_is_reduction[OP_COUNT]", [int(i.parameters[:4] == REDUCE) for i in table]),
         _numbers("int8_t dv_is_gm_table[OP_COUNT]", [int(Space.gm in i.spaces) for i in table]),
         _numbers("int8_t dv_path[OP_COUNT]", [_path(i) for i in table]),
     ]

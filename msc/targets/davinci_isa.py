@@ -139,7 +139,8 @@ _BINARY = (
 )
 _SCALAR = (InstructionParameter("scalar", real=True),)
 _MASK = tuple(InstructionParameter(name, -(1 << 63), (1 << 64) - 1, -1, bits=True) for name in ("high", "low"))
-_REDUCE = "repeat<255 dst_repeat_stride=1<65535 src_block_stride=1 src_repeat_stride=8<255"
+REDUCE = _p("repeat<255 dst_repeat_stride=1<65535 src_block_stride=1 src_repeat_stride=8<255")
+"""The parameters of instructions that make one element of several."""
 
 
 def _same(names: str, operands: int) -> tuple[Types, ...]:
@@ -238,11 +239,11 @@ def _vector() -> list[Instruction]:
         Instruction("vsel", v, (ub, ub, ub, ub), _p(_BINARY), "dst = bit of src2 ? src0 : src1", "sel"),
     ]
     for name, note in (("cadd", "sum"), ("cmax", "maximum"), ("cmin", "minimum")):
-        made.append(Instruction(f"v{name}", v, (ub, ub), _p(_REDUCE), f"the {note} of each repeat, one element", name))
+        made.append(Instruction(f"v{name}", v, (ub, ub), REDUCE, f"the {note} of each repeat, one element", name))
     for name, note in (("cgadd", "sum"), ("cgmax", "maximum"), ("cgmin", "minimum")):
-        made.append(Instruction(f"v{name}", v, (ub, ub), _p(_REDUCE), f"the {note} of each block of 32 B", name))
+        made.append(Instruction(f"v{name}", v, (ub, ub), REDUCE, f"the {note} of each block of 32 B", name))
     made += [
-        Instruction("vcpadd", v, (ub, ub), _p(_REDUCE), "the sum of each pair of neighbours", "cpadd"),
+        Instruction("vcpadd", v, (ub, ub), REDUCE, "the sum of each pair of neighbours", "cpadd"),
         Instruction(
             "vbrcb", v, (ub, ub), _p("repeat<255 dst_block_stride=1 dst_repeat_stride=8<255"), "8 blocks of 8 elements",
             "brcb",

@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 from msc.dialects.davinci.buffers import AllocOp
 from msc.dialects.davinci.gathers import LoadIndexOp
 from msc.dialects.davinci.index_ops import BlockIdxOp, MaxOp, MinOp, SectionOp, SubBlockOp
-from msc.dialects.davinci.order_ops import CrossCoreSyncOp, FlagOp, PipeBarrierOp
+from msc.dialects.davinci.order_ops import CrossCoreSyncOp, FlagOp, PipeBarrierOp, WaitFlagDevOp
 from msc.dialects.davinci.queue_ops import QueueOp
 from msc.dialects.loop import ApplyOp, ForOp
 from msc.ir.errors import CodedVerifyException
@@ -42,6 +42,20 @@ def kinds_of(kind: str, machine: DavinciTarget) -> frozenset[str]:
     if machine.cores.coupled:
         return frozenset()
     return frozenset(SEPARATE_KINDS if kind == "mix" else (kind,))
+
+
+OPERATIONS = (
+    AllocOp, ApplyOp, BlockIdxOp, CrossCoreSyncOp, FlagOp, ForOp, LoadIndexOp, MaxOp, MinOp, PipeBarrierOp, QueueOp,
+    SectionOp, SubBlockOp, WaitFlagDevOp,
+)  # fmt: skip
+"""What a kernel consists of."""
+
+
+def verify_operations(ops: Sequence[Operation]) -> None:
+    """Raise KernelRuleError for an operation that is none of a kernel."""
+    for op in ops:
+        if not isinstance(op, OPERATIONS):
+            raise KernelRuleError(f"{op.name} is no operation of a davinci.kernel", operation=op)
 
 
 def verify_cores(block: Block, kinds: frozenset[str], machine: DavinciTarget) -> None:

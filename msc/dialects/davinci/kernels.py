@@ -23,6 +23,7 @@ from msc.dialects.davinci.kernel_rules import (
     verify_cores,
     verify_events,
     verify_indices,
+    verify_operations,
 )
 from msc.dialects.davinci.queue_ops import QueueOp
 from msc.ir.entry import RunsOnOtherCores
@@ -82,7 +83,8 @@ class DavinciKernelOp(IRDLOperation):
             if not isinstance(argument.type, BufferType) or argument.type.memory is not Space.gm:
                 raise VerifyException(f"davinci.kernel: arguments lie in gm, not {argument.type}")
         self._verify_arguments(machine)
-        ops = list(self.walk())
+        ops = list(self.walk())[1:]
+        verify_operations(ops)
         verify_gathers(ops)
         verify_events(ops, machine)
         verify_apart(ops)

@@ -174,6 +174,7 @@ struct sim {
 int dv_regions(const struct core *core, const struct dv_instr *i, struct region out[REGIONS]);
 int dv_elements_per_repeat(const struct dv_instr *i);
 int dv_repeats(const struct core *core, const struct dv_instr *i);
+int dv_lanes(const struct core *core, const struct dv_instr *i); /* elements of a repeat that count */
 
 /* Where cores have one unit each, the Fixpipe writes to the UB of its block's vector cores: the first half of the rows,
  * rounded up, to one, the others to the other. NULL where an instruction writes to its own core. */

@@ -25,18 +25,21 @@ struct access {
 
 struct shadow {
     struct granule *space[8];
+    uint32_t *repeat; /* UB: which repeat of which vector instruction wrote a granule last */
 };
 
 struct shadow *dv_shadow_new(const struct sim *sim) {
     struct shadow *s = calloc(1, sizeof *s);
     for (int k = 1; s && k < 8; k++)
         if (sim->capacity[k]) s->space[k] = calloc((size_t)sim->capacity[k] / 32 + 1, sizeof(struct granule));
+    if (s) s->repeat = calloc((size_t)sim->capacity[SPACE_ub] / 32 + 1, sizeof *s->repeat);
     return s;
 }
 
 void dv_shadow_free(struct shadow *shadow) {
     if (!shadow) return;
     for (int k = 1; k < 8; k++) free(shadow->space[k]);
+    free(shadow->repeat);
     free(shadow);
 }
 
@@ -176,10 +179,61 @@ static void visit_receivers(struct core *core, const struct dv_instr *i, int pip
     }
 }
 
+/* The blocks of 32 bytes of one operand of an elementwise vector instruction: strides, and bytes of an element. */
+struct blocks { int64_t base, block, repeat; int size; };
+
+static struct blocks blocks_of(const struct dv_instr *i, int operand) {
+    int at = dv_repeat[i->op], sources = dv_operands[i->op] - 1;
+    return (struct blocks){i->operand[operand] / 32, i->p[at + 1 + operand], i->p[at + 2 + sources + operand], dv_size(i->type[operand])};
+}
+
+/* How many blocks one repeat touches: the last one may count in part. */
+static int count_of(const struct core *core, const struct dv_instr *i, const struct blocks *b, int repeat) {
+    int64_t lanes = dv_lanes(core, i), left = core->mask_count - (int64_t)repeat * dv_elements_per_repeat(i);
+    if (core->mask_count > 0 && left < lanes) lanes = left;
+    return (int)((lanes * b->size + 31) / 32);
+}
+
+static uint32_t *stamp_of(const struct core *core, const struct blocks *b, int repeat, int block) {
+    return &core->shadow->repeat[b->base + repeat * b->repeat + block * b->block];
+}
+
+static void tell_repeats(struct core *core, const struct dv_instr *i) {
+    struct fault *fault = dv_fault(core, ERROR_RACE, i, i->line);
+    if (fault)
+        snprintf(fault->message, sizeof fault->message, "race in UB: a repeat of %s reads what an earlier one writes, and repeats overlap",
+                 dv_op_name[i->op]);
+}
+
+/* Repeats of the vector unit overlap in time: none may read what an earlier one of the same instruction has written. What
+ * lies as the result does is read before it is written, or is a sum that the unit keeps. */
+static void visit_repeats(struct core *core, const struct dv_instr *i, uint32_t number) {
+    bool blockwise = dv_pipe[i->op] == PIPE_V && dv_repeat[i->op] >= 0 && dv_operands[i->op] > 1 && !dv_is_reduction[i->op];
+    if (!blockwise || i->op == OP_vcmp || i->op == OP_vsel || i->op == OP_vbrcb) return;
+    struct blocks to = blocks_of(i, 0), from[3];
+    uint32_t tag = (number & 0xffffff) << 8;
+    int n = 0, repeats = dv_repeats(core, i);
+    for (int k = 1; k < dv_operands[i->op]; k++) {
+        from[n] = blocks_of(i, k);
+        if (from[n].base != to.base || from[n].block != to.block || from[n].repeat != to.repeat || from[n].size != to.size) n++;
+    }
+    for (uint32_t r = 0; n && r < (uint32_t)repeats && r < 256; r++) {
+        for (int k = 0; k < n; k++)
+            for (int b = count_of(core, i, &from[k], (int)r) - 1; b >= 0; b--) {
+                uint32_t last = *stamp_of(core, &from[k], (int)r, b);
+                if ((last & ~255u) != tag || (last & 255) >= r) continue;
+                tell_repeats(core, i);
+                return;
+            }
+        for (int b = count_of(core, i, &to, (int)r) - 1; b >= 0; b--) *stamp_of(core, &to, (int)r, b) = tag | r;
+    }
+}
+
 bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe) {
     struct region r[REGIONS];
     int n = dv_regions(core, i, r);
     uint32_t number = (uint32_t)++core->sequence[pipe];
+    visit_repeats(core, i, number);
     for (int written = 0; written < 2; written++)
         for (int k = 0; k < n; k++) {
             if (r[k].written != written || r[k].row <= 0) continue;

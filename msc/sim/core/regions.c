@@ -55,6 +55,12 @@ static int top_bit(const struct core *core) {
     return 0;
 }
 
+int dv_lanes(const struct core *core, const struct dv_instr *i) {
+    int elements = dv_elements_per_repeat(i);
+    int64_t used = core->mask_count > 0 ? core->mask_count : top_bit(core);
+    return used < elements ? (int)used : elements;
+}
+
 /* One operand of the vector unit: repeats of blocks. */
 static struct region vector_region(const struct core *core, const struct dv_instr *i, int operand, bool written,
                                    int64_t block_stride, int64_t repeat_stride) {
@@ -62,8 +68,7 @@ static struct region vector_region(const struct core *core, const struct dv_inst
     int64_t base = i->operand[operand];
     if (core->mask_count > 0 && block_stride == 1 && repeat_stride * 32 == (int64_t)elements * size)
         return rows(operand, SPACE_ub, written, base, core->mask_count * size, 1, 0);
-    int used = core->mask_count > 0 ? elements : top_bit(core);
-    if (used > elements) used = elements;
+    int used = core->mask_count > 0 ? elements : dv_lanes(core, i);
     if (block_stride == 1) return rows(operand, SPACE_ub, written, base, (int64_t)used * size, repeats, repeat_stride * 32);
     struct region r = rows(operand, SPACE_ub, written, base, 32, ceil_div((int64_t)used * size, 32), block_stride * 32);
     return grid(r, repeats, repeat_stride * 32);

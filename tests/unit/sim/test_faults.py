@@ -134,6 +134,26 @@ def test_race_within_the_vector_unit() -> None:
     check_kernel(parse_kernels(text, "k")[0])
 
 
+@pytest.mark.parametrize("shift", [-256, -128, -16, 0, 16, 128, 256, 2048])
+def test_repeats_of_one_instruction_overlap(shift: int) -> None:
+    """A result a little behind its source: later repeats read what earlier ones write. Before it none does."""
+    lines = [
+        "  davinci.vector_dup %a[0], 1.0 {repeat = 32}\n  davinci.pipe_barrier V\n",
+        f"  davinci.vadds %a[{512 + shift}], %a[512], 1.0 {{repeat = 8}}\n",
+    ]
+    text = HEAD.format(kind="vector") + UB + "".join(lines) + "}\n"
+    if 0 < shift < 1024:
+        assert "MSC1017" in races(lines)
+    else:
+        check_kernel(parse_kernels(text, "k.dv.mir")[0])
+
+
+def test_a_kernel_consists_of_its_own_operations() -> None:
+    for line in ("%c = arith.constant 5 : index", "davinci.kernel @j vector 1 () {}"):
+        with pytest.raises(MscError, match=r"MSC1032.*is no operation of a davinci\.kernel"):
+            parse_kernels(HEAD.format(kind="vector") + f"  {line}\n}}\n", "k.dv.mir")
+
+
 def test_a_flag_that_only_time_orders() -> None:
     """Two settings that happen to be apart in time: the second one may come before the wait for the first."""
     lines = [
