@@ -12,6 +12,7 @@ from msc.runtime.program import CProgram, WeightSlot
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.folder_outputs import Writable
 from msc.support.marks import is_marked
+from msc.support.plain_files import content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.generic]]
 
 _CHUNK = 1 << 24
+_LARGEST_TEXT = 1 << 20
 
 
 def write_weights(program: CProgram, arrays: Arrays, file: Writable) -> None:
@@ -149,4 +151,7 @@ def bytes_name(name: str) -> str:
 def is_weights_file(path: Path) -> bool:
     """Whether a file is the `<name>_weights.S.bin` that the `<name>_weights.S` beside it names. Raises OSError."""
     text = path.with_suffix("")
-    return is_marked(text) and f" the {path.stat().st_size} bytes of {path.name}," in text.read_text("utf-8")
+    if not is_marked(text):
+        return False
+    said = content(text, _LARGEST_TEXT).decode("utf-8", "replace")
+    return f" the {path.stat().st_size} bytes of {path.name}," in said

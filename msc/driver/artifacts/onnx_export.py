@@ -10,6 +10,7 @@ from msc.exporters.onnx import export_model
 from msc.graph.inline_calls import InlineCalls
 from msc.graph.shapes.infer_shapes import InferShapes
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.plain_files import opened
 
 LARGEST = (1 << 31) - 1
 """Bytes of a protobuf message."""
@@ -28,7 +29,7 @@ def onnx_bytes(model: LoadedModel) -> bytes:
 
 def is_exported(path: Path) -> bool:
     """Whether msc wrote an ONNX file. Raises OSError."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return f"msc {__version__}".encode() in file.read(_HEAD)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from msc.driver.reports.benchmark import Measurement, ProfiledCall
+from msc.support.plain_files import opened
 
 _PROCESS = 1
 _START = b'{"traceEvents": ['
@@ -27,7 +28,7 @@ def trace_text(measurement: Measurement, model: str, threads: int) -> str:
 
 def is_trace(path: Path) -> bool:
     """Whether a file is a trace that this made."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return file.read(len(_START)) == _START
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from onnx import FunctionProto, ModelProto, OperatorSetIdProto
 
 from msc.importers.onnx.reading.failures import failure, shown
 from msc.support.files import near_file
+from msc.support.plain_files import content
 
 MAXIMUM_MODEL_BYTES = 2 << 30
 """What protobuf itself can hold; larger weights are external data."""
@@ -42,13 +41,7 @@ def parse_model(data: bytes, name: str) -> ModelProto:
 
 def _bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise failure("MSC0701", f"'{path}' is not a plain file")
-            if status.st_size > MAXIMUM_MODEL_BYTES:
-                raise failure("MSC0701", f"'{path}' is larger than {MAXIMUM_MODEL_BYTES >> 30} GiB")
-            return file.read()
+        return content(path, MAXIMUM_MODEL_BYTES)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise failure("MSC0701", f"cannot read '{path}': {reason}", help=near_file(path)) from error
