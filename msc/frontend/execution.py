@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.interp.graph import evaluate
@@ -35,7 +36,7 @@ BACKENDS = ("", "interpreter")
 def program_of(module: ModuleOp, weights: Mapping[str, Array], backend: str) -> Program:
     """The module as a function. Raises what compiling raises."""
     if backend == "interpreter":
-        return lambda inputs: evaluate(module, inputs, weights)
+        return lambda inputs: [np.array(result) for result in evaluate(module, inputs, weights)]
     return runs(compiled(module, weights))
 
 

@@ -58,9 +58,11 @@ class CompiledGraph:
 
     def is_direct(self, count: int) -> bool:
         """Whether a call passes its `count` tensors to the program and gives the one that comes back."""
+        from msc.frontend.reader.capture import itself
+
         captured = self.captured
         result = captured.result
-        is_tensor = getattr(result, "make", None) == Tensor.of and len(captured.outputs) == 1
+        is_tensor = getattr(result, "make", None) is itself and len(captured.outputs) == 1
         return is_tensor and not captured.effects and captured.takes_arguments == count == len(captured.inputs)
 
     def called(self, args: Sequence[Any]) -> Any:

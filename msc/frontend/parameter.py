@@ -10,7 +10,7 @@ from msc.frontend.boundary import publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.changes import Changes
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete
+from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete, value_of
 from msc.support.wording import a
 
 UNNAMED = "Parameter"
@@ -74,7 +74,7 @@ class Parameter(Tensor):
             Changes.count += 1
             self.version += 1
         else:
-            self.replace(value.astype(self.dtype).content)
+            self.replace(value_of(value.astype(self.dtype)).content)
         return self
 
     @property

@@ -325,6 +325,23 @@ def tensor_property(name: str) -> Callable[[FunctionT], FunctionT]:
     return attach
 
 
+def value_of(tensor: Tensor) -> Tensor:
+    """Another tensor of the value that a tensor has now: what is assigned to one is not to the other.
+
+    Their memory is one where no NumPy array shares it; `asnumpy` copies what nobody may write.
+    """
+    content = tensor.content
+    return Tensor.of(apart(content, content) if isinstance(content, np.ndarray) else content)
+
+
+def apart(array: Array, source: Array) -> Array:
+    """An array of the memory of a tensor's, `source`, for another tensor: a copy if NumPy arrays may write into it."""
+    if SharedMemory.has(source):
+        return array.copy()
+    source.flags.writeable = array.flags.writeable = False
+    return array
+
+
 def concrete(tensor: Tensor, what: str = "this operation") -> Array:
     """The array of a tensor. Raises NeedsValue for a symbolic one, MSC0806 for one that has no elements."""
     value = tensor.content

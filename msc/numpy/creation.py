@@ -10,7 +10,7 @@ import numpy as np
 from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DTypeLike, as_dtype
-from msc.frontend.tensor import Number, Tensor
+from msc.frontend.tensor import Number, Tensor, value_of
 from msc.ops.operands import cast
 
 Data: TypeAlias = Any
@@ -33,7 +33,7 @@ def asarray(a: Data, dtype: DTypeLike | None = None) -> Tensor:
 
 def copy(a: Data) -> Tensor:
     """A tensor of the same elements."""
-    return Tensor.of(asarray(a).content)
+    return value_of(asarray(a))
 
 
 def zeros(shape: Any, dtype: DTypeLike = dtypes.float32) -> Tensor:

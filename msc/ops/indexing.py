@@ -32,10 +32,14 @@ _LARGE = 2**31 - 1
 
 @tensor_method("__getitem__")
 def getitem(self: Tensor, index: Any) -> Tensor:
-    """The elements at an index: integers, slices, None, ..., lists, and tensors of integers or booleans."""
+    """The elements at an index: integers, slices, None, ..., lists, and tensors of integers or booleans.
+
+    Whatever the index, it is a tensor of its own: an index that takes everything makes a copy, too.
+    """
     parts = _parts(index)
     if in_graph(self, *parts):
-        return _Selection(self, parts).read()
+        chosen = _Selection(self, parts).read()
+        return self.copy() if chosen is self else chosen
     array = cast(Array, self.content)
     chosen = _on_array(array, _plain_index(index))
     result = np.asarray(chosen)

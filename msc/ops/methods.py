@@ -9,7 +9,7 @@ from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.dtypes import DType, DTypeLike
 from msc.frontend.parameter import Parameter
-from msc.frontend.tensor import Tensor, tensor_method, tensor_property
+from msc.frontend.tensor import Tensor, tensor_method, tensor_property, value_of
 from msc.ops import activation, arithmetic
 from msc.ops.creation import full_like
 from msc.ops.operands import cast, only_tensor
@@ -47,7 +47,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @tensor_method("copy", "clone")
 def copied(self: Tensor) -> Tensor:
     """A tensor of the same elements: what is assigned to one is not to the other."""
-    return self.value() if isinstance(self, Parameter) else Tensor.of(self.content)
+    return self.value() if isinstance(self, Parameter) else value_of(self)
 
 
 @tensor_method("detach", "stop_gradient")
@@ -65,7 +65,7 @@ def itself(self: Tensor, *_: Any) -> Tensor:
 @tensor_method("value")
 def value(self: Tensor) -> Tensor:
     """A tensor of the value that the tensor has now."""
-    return Tensor.of(self.content)
+    return value_of(self)
 
 
 @tensor_property("has_init")
@@ -157,7 +157,7 @@ for _name, _function in {
 @tensor_method("assign_value")
 def assign_value(self: Tensor, value: Any) -> Tensor:
     """Give the tensor another value."""
-    self.replace(only_tensor(value, "assign_value").content)
+    self.replace(value_of(only_tensor(value, "assign_value")).content)
     return self
 
 

@@ -52,6 +52,11 @@ class Arguments:
         return [array_of(leaf) for leaf in self.leaves]
 
 
+def itself(leaf: Any) -> Any:
+    """What a leaf makes that is a tensor."""
+    return leaf
+
+
 def array_of(leaf: Any) -> Array:
     """A leaf as an array."""
     return np.asarray(leaf.content if isinstance(leaf, Tensor) else leaf.value)
@@ -102,8 +107,8 @@ class Captured:
         return None
 
     def finished(self, arrays: Sequence[Array], arguments: Arguments) -> Any:
-        """What a call gives whose graph gave `arrays`; its effects take place."""
-        leaves = [*arrays, *arguments.leaves]
+        """What a call gives whose graph gave `arrays`; its effects take place. A leaf is one object in all of it."""
+        leaves = [*map(Tensor.of, arrays), *arguments.leaves]
         result = fill(self.result, leaves)
         if self._changes_counted:
             if self._keeps_guards and self.checked == Changes.count:
@@ -245,7 +250,7 @@ class CallReading:
             writes = self._argument_writes(flat)
             changes = self._finished_changes()
             writes += [Effect(w.place, _held(flat, state_of(w.container))) for w in self._watched if w.is_changed()]
-            effects = [Effect(c.slot, _slot_template(flat, c)) for c in changes]
+            effects = [Effect(c.slot, self._slot_template(flat, c)) for c in changes]
             self._check(template, *(e.value for e in effects))
         except _NotRepeatable as reason:
             session.splits.append(Split(session.place(), str(reason)))
@@ -274,21 +279,37 @@ class CallReading:
         found: list[Effect] = []
         for i, tensor in enumerate(self._given):
             if tensor.content is not self._symbols[i]:
-                content = Tensor.of(tensor.content)
-                found.append(Effect(i, _content(flat.template(content))))
+                found.append(Effect(i, self._content(flat, tensor.content)))
         return found
 
     def _leaf(self, value: Any) -> tuple[Any, Callable[[Any], Any]] | None:
         if isinstance(value, RuntimeNumber):
-            return value.tensor.content, lambda a, kind=value.kind: kind(a.item())
+            return value.tensor.content, lambda tensor, kind=value.kind: kind(tensor.content.item())
         if not isinstance(value, Tensor):
             return None
         for i, given in enumerate(self._given):
             if given is value and isinstance(self._arguments.leaves[i], Tensor):
-                return i, lambda tensor: tensor
-        if isinstance(value, Parameter) or not isinstance(value.content, GraphValue):
+                return i, itself
+        if isinstance(value, Parameter) or self._was_there(value):
             return None
-        return value.content, Tensor.of
+        is_new = isinstance(value.content, GraphValue) or self.session.journal.is_own(value)
+        return (value.content, itself) if is_new else None
+
+    def _was_there(self, tensor: Tensor) -> bool:
+        """Whether a tensor that has been written existed before the call: then it is the same object in every call."""
+        change = self.session.root.changes.get(TensorContent(tensor).key)
+        return change is not None and isinstance(change.before, np.ndarray)
+
+    def _content(self, flat: Flattening, content: Any) -> Template:
+        """The template of what a tensor refers to."""
+        template = flat.template(self.session.journal.born(Tensor.of(content)))
+        assert isinstance(template, Leaf)
+        return Leaf(template.index, elements)
+
+    def _slot_template(self, flat: Flattening, change: Change) -> Template:
+        if isinstance(change.slot, TensorContent):
+            return self._content(flat, change.after)
+        return _held(flat, change.after) if isinstance(change.slot, Content) else flat.template(change.after)
 
     def _placed(self, flat: Flattening, template: Template, effects: list[Effect]) -> Captured:
         """The graph with the leaves as its outputs; leaves that are arguments come behind those."""
@@ -369,19 +390,6 @@ def moved_leaves(template: Template, places: Sequence[int]) -> Template:
             return replace(template, items=[moved_leaves(item, places) for item in template.items])
 
 
-def _slot_template(flat: Flattening, change: Change) -> Template:
-    if isinstance(change.slot, TensorContent) and not isinstance(change.after, np.ndarray):
-        return _content(flat.template(Tensor.of(change.after)))
-    return _held(flat, change.after) if isinstance(change.slot, Content) else flat.template(change.after)
-
-
 def _held(flat: Flattening, state: Any) -> Template:
     """The template of what a container holds."""
     return node(state, [flat.template(part) for part in children(state) or ()])
-
-
-def _content(template: Template) -> Template:
-    """The template of a tensor as that of its elements."""
-    if isinstance(template, Leaf):
-        return Leaf(template.index, lambda leaf: elements(leaf))
-    return template
