@@ -11,7 +11,7 @@ from msc.frontend.capture import INSTALLED, Property, Symbol
 from msc.frontend.dtypes import DType, float32
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import ComputePrecision, computing_in, converted, converted_operands
-from msc.frontend.tensor import Tensor, concrete
+from msc.frontend.tensor import Tensor, apart, concrete
 from msc.support.arrays import Array
 
 if TYPE_CHECKING:
@@ -73,17 +73,15 @@ def run(name: str, arrays: list[Array | None], properties: dict[str, Property]) 
             _PREPARED.clear()
         _PREPARED[key] = prepared
     present = [a for a in arrays if a is not None]
-    results = prepared.run(present)
-    for result in results:
-        if result.base is not None or any(result is a for a in present):
-            _share(result, present)
-    return results
+    return tuple(_of_its_own(result, present) for result in prepared.run(present))
 
 
-def _share(result: Array, arrays: list[Array]) -> None:
-    """Tensors share this result's memory: nobody may write into it (`Tensor.asnumpy` copies such an array)."""
-    for array in (result, *arrays):
-        array.flags.writeable = False
+def _of_its_own(result: Array, arrays: list[Array]) -> Array:
+    """A result that is another tensor's than its operands."""
+    if result.base is not None or any(result is a for a in arrays):
+        for array in arrays:
+            result = apart(result, array)
+    return result
 
 
 def _prepare(name: str, arrays: list[Array | None], properties: dict[str, Property]) -> Prepared:

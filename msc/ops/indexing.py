@@ -19,7 +19,7 @@ from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.expectations import expect_index
 from msc.frontend.parameter import Parameter
-from msc.frontend.tensor import Tensor, concrete, tensor_method
+from msc.frontend.tensor import Tensor, apart, concrete, tensor_method
 from msc.ops.arithmetic import add, mul
 from msc.ops.comparison import less
 from msc.ops.operands import cast as cast_to
@@ -43,9 +43,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     array = cast(Array, self.content)
     chosen = _on_array(array, _plain_index(index))
     result = np.asarray(chosen)
-    if result.base is not None:
-        array.flags.writeable = result.flags.writeable = False
-    return Tensor.of(result)
+    return Tensor.of(result if result.base is None else apart(result, array))
 
 
 @tensor_method("__setitem__")

@@ -26,6 +26,13 @@ ORIGINS = {
     "state": "self.state",
     "listed": "self.listed[1]",
     "named": 'self.named["k"]',
+    "got": 'self.named.get("k")',
+    "picked": "self.listed[1:][0]",
+    "valued": "[*self.named.values()][0]",
+    "copied": "self.listed.copy()[-1]",
+    "gotten": 'getattr(self, "state")',
+    "pair": "self.pair[1]",
+    "next": "next(iter(self.pair))",
     "GLOBAL": "GLOBAL",
     "outer": "outer",
 }
@@ -53,7 +60,14 @@ COPIES = [
         "[{0}][0]",
         '{{"a": {0}}}["a"]',
     ),
-    *("{0}.value()", "{0}.detach()", "{0}.contiguous()", "ops.where({0} > -99, {0}, 0)", "ops.sort({0})[0] * 0 + {0}"),
+    *(
+        "Tensor({0}.asnumpy() * 1)",
+        "{0}.value()",
+        "{0}.detach()",
+        "{0}.contiguous()",
+        "ops.where({0} > -99, {0}, 0)",
+        "ops.sort({0})[0] * 0 + {0}",
+    ),
 ]
 SAME = [
     *(
@@ -156,6 +170,7 @@ def make():
             self.state = Tensor(start(4))
             self.listed = [1, Tensor(start(5))]
             self.named = {"k": Tensor(start(6))}
+            self.pair = (Tensor(start(9)), Tensor(start(10)))
             self.child = Child()
 
         def construct(self, x, xs, xd, n):
@@ -226,8 +241,9 @@ class Program:
         if not whole and not value.lstrip("-").replace(".", "").isdigit():
             value += "[0, 0]" if "fill_" not in text else "[0, 0].item()"
             value = "2" if "fill_" in text else value
-        if target in ("GLOBAL", "outer") and text.startswith(("{0} +", "{0} *", "{0} -")):
-            text = "{0}[...] = {1}"  # An assignment to the name would make it a local one.
+        is_bound = target.isidentifier() and target not in ("GLOBAL", "outer")
+        if text.startswith(("{0} +", "{0} *", "{0} -")) and not is_bound and not target.startswith("self.named["):
+            text = "{0}[...] = {1}"  # There is no such assignment, or it would make the name a local one.
         self._line(depth, text.format(target, value))
 
 
@@ -236,7 +252,7 @@ def made(program: Program, name: str) -> tuple[Any, dict[str, Any]]:
     linecache.cache[name] = (len(program.text), None, program.text.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"Cell": nn.Cell, "Parameter": Parameter, "Tensor": Tensor, "ops": ops, "msc": msc}
     scope["start"] = start
-    exec(compile(program.text, name, "exec"), scope)
+    exec(compile(program.text, name, "exec", dont_inherit=True), scope)
     return scope["make"](), scope
 
 
@@ -247,7 +263,18 @@ def observed(program: Program, name: str, *, as_graph: bool) -> list[Any]:
     seen: list[Any] = []
     for call in range(3):
         x, xs, xd = Tensor(start(call)), [Tensor(start(call + 1))], {"k": Tensor(start(call + 2))}
-        before = [x, xs[0], xd["k"], net.weight, net.state, net.listed[1], net.named["k"], scope["GLOBAL"], outer]
+        before = [
+            x,
+            xs[0],
+            xd["k"],
+            net.weight,
+            net.state,
+            net.listed[1],
+            net.named["k"],
+            scope["GLOBAL"],
+            outer,
+            *net.pair,
+        ]
         try:
             results = run(x, xs, xd, 2)
         except Exception as error:  # noqa: BLE001  both modes may refuse, with whatever error, and then alike

@@ -281,6 +281,7 @@ def _given_back(session: Session, function: Any, receiver: Any, given: list[Any]
     if any(result is value for value in given) or session.journal.is_own(result):
         return result
     if hasattr(type(result), "__next__"):
+        session.iterates(result, given)
         return session.journal.born(result)
     if isinstance(result, unread.VIEWS):
         return session.journal.born(result)

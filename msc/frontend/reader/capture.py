@@ -221,7 +221,9 @@ class CallReading:
         for item in self._watched:
             if item.is_changed():
                 item.place.set(self._arguments.given, self._given_back(state_of(item.container)))
-        return self._given_back(result)
+        found = self._given_back(result)
+        settle(self._given)  # Code that is not read may have kept one.
+        return found
 
     def _given_back(self, result: Any) -> Any:
         """A structure with elements in its tensors, and the caller's tensors in place of those that stood for them."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -50,6 +50,21 @@ class Split:
     reason: str
 
 
+def _holds(values: Any, wanted: object, depth: int = 0) -> bool:
+    """Whether something is among values, or in a container among them."""
+    for value in values:
+        if value is wanted:
+            return True
+        items = value.values() if isinstance(value, Mapping) else value
+        is_container = depth < _DEEPEST and isinstance(items, Collection) and not isinstance(items, _ATOMS)
+        if is_container and _holds(items, wanted, depth + 1):
+            return True
+    return False
+
+
+_DEEPEST = 3
+_ATOMS = (Tensor, str, bytes, range, np.ndarray)
+
 _ONE_OF_TWO = "_one_of_two"
 """Attribute of a tensor that stands for one of two objects: the construct that chose."""
 
@@ -74,6 +89,7 @@ class Session:
         """Whether the reason for the next stop is known already."""
         self._runner = runner
         self._outside: dict[int, object] = {}
+        self._iterated: dict[int, tuple[object, Sequence[Any]]] = {}
 
     def _new_graph(self) -> Graph:
         return Graph(self.place, self.guards.parameter)
@@ -308,10 +324,18 @@ class Session:
             for item in result:
                 self.made(item, given)
         elif isinstance(result, Tensor) and not isinstance(result, Parameter):
-            known = self.journal.is_own(result) or self.is_outside(result) or any(result is g for g in given)
+            known = self.journal.is_own(result) or self.is_outside(result) or self._comes_from(given, result)
             if not known:
                 self.journal.born(result)
         return result
+
+    def _comes_from(self, given: Sequence[Any], result: Any) -> bool:
+        sources = [source for value in given for source in self._iterated.get(id(value), (None, ()))[1]]
+        return _holds((*given, *sources), result)
+
+    def iterates(self, iterator: Any, sources: Sequence[Any]) -> None:
+        """An iterator gives items of these values."""
+        self._iterated[id(iterator)] = (iterator, sources)
 
     def library(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call library code. Where it needs elements of tensors, the graph ends, and it computes with those."""
