@@ -53,9 +53,15 @@ def size_of(transform: str, value: Any) -> int | tuple[int, int]:
 class ImageTransform(Transform):
     """Base: `changed` gives the new image. What was an image of Pillow's becomes an array."""
 
+    _computes = True
+    """Whether pixels become others, and do not only lie elsewhere."""
+
     def __call__(self, *values: Any) -> Any:
-        with np.errstate(invalid="ignore", over="ignore"):
-            return self.changed(image(self._kind, values[0]))
+        picture = image(self._kind, values[0])
+        if picture.dtype.kind != "f" or not self._computes:
+            return self.changed(picture)
+        with np.errstate(invalid="ignore", over="ignore"):  # What is not finite stays so without a warning.
+            return self.changed(picture)
 
     def changed(self, picture: Array) -> Any:
         """The new image."""
@@ -144,6 +150,8 @@ class Normalize(ImageTransform):
 
 class HWC2CHW(ImageTransform):
     """Channels in front."""
+
+    _computes = False
 
     def changed(self, picture: Array) -> Any:
         return np.ascontiguousarray(picture.transpose(2, 0, 1)) if picture.ndim == 3 else picture

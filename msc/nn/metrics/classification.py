@@ -194,7 +194,7 @@ class ConfusionMatrix(Metric):
             "all": matrix.sum(),
         }
         if self._normalize == "no_norm":
-            return matrix
+            return matrix.copy()
         return np.nan_to_num(np.divide(matrix, sums[self._normalize], where=sums[self._normalize] != 0, out=0 * matrix))
 
 
@@ -220,7 +220,7 @@ class ROC(Metric):
                 raise self.wrong(f"predictions are of {count} classes, class_num is {self._class_num}")
         else:
             self.same_shape(outputs, labels)
-        self._parts.append((outputs, labels))
+        self._parts.append((np.array(outputs), np.array(labels)))
 
     def eval(self) -> tuple[Any, Any, Any]:
         self.measured(len(self._parts))

@@ -110,5 +110,5 @@ class CosineSimilarity(Metric):
         if self._matrix is None:
             raise self.wrong("there was no batch yet")
         if self._reduction == "none":
-            return self._matrix
+            return self._matrix.copy()
         return self._matrix.mean(-1) if self._reduction == "mean" else self._matrix.sum(-1)

@@ -1,5 +1,9 @@
 """Who sees a write: the same in both modes, and nobody's memory is another's."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import linecache
