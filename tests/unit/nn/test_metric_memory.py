@@ -33,6 +33,6 @@ def test_metrics_of_arrays_that_are_used_again() -> None:
 
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
-        items: list[Any] = [*value]  # pyright: ignore[reportUnknownVariableType]
+        items: list[Any] = [*value]
         return [part for item in items for part in _flat(item)]
     return [np.asarray(value).reshape(-1)]
