@@ -177,6 +177,10 @@ def make():
 """
 
 
+REFUSALS = (msc.MscError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What both modes may raise, and then alike."""
+
+
 class Difference(AssertionError):
     """A program whose modes differ."""
 
@@ -277,7 +281,7 @@ def observed(program: Program, name: str, *, as_graph: bool) -> list[Any]:
         ]
         try:
             results = run(x, xs, xd, 2)
-        except Exception as error:  # noqa: BLE001  both modes may refuse, with whatever error, and then alike
+        except REFUSALS as error:
             seen.append(type(error).__name__ if not isinstance(error, msc.MscError) else error.diagnostics[0].code)
             return seen
         after = [xs[0], net.state, net.listed[1], net.named["k"]]
