@@ -328,3 +328,13 @@ def test_decoding_of_bytes() -> None:
     assert (ds.vision.Decode()(png(picture)) == picture).all()
     assert ds.vision.Decode(to_pil=True)(png(picture)).size == (4, 4)
     assert ds.vision.RandomCropDecodeResize(2)(png(picture)).shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_floats_of_a_record_have_four_bytes(size: int, tmp_path: Path) -> None:
+    feature = bytes_field(2, bytes_field(1, bytes(size)))
+    entry = bytes_field(1, bytes_field(1, b"a") + bytes_field(2, feature))
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(record(bytes_field(1, entry)))
+    with pytest.raises(msc.MscError, match="MSC0870"):
+        list(ds.TFRecordDataset(str(path)).create_tuple_iterator())

@@ -11,7 +11,7 @@ import pytest
 
 from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
 from msc.driver.simulation.result_files import Outputs
-from msc.driver.simulation.running import simulate_file
+from msc.driver.simulation.running import simulate_cases, simulate_file
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.sim.timeline import timeline_svg
@@ -119,3 +119,21 @@ def test_cores_of_both_kinds_are_apart(tmp_path: Path) -> None:
         assert row["aic_mac_time(us)"] == ""
     threads = {e["args"]["name"] for e in trace_json(result)["traceEvents"] if e["name"] == "thread_name"}  # pyright: ignore
     assert threads == {"block 0 cube0", "block 0 vector0", "block 0 vector1"}
+
+
+@pytest.mark.parametrize("name", ["[/nonsense]", "\\u001b[31m", "[bold]x", "\\nx", "\\u202e"])
+def test_names_of_cases_are_text(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "cases.toml"
+    path.write_text(f'[[cases]]\nname = "{name}"\nop = "add"\nshape = [4096]\n')
+    told: list[str] = []
+    simulate_cases(path, None, None, told.append)
+    assert all(line.isprintable() for line in "".join(told).splitlines())
+    assert len("".join(told).splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["shape = " + "[" * 100_000 + "]" * 100_000, "m = " + "9" * 10_000])
+def test_cases_beyond_what_is_read_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "cases.toml"
+    path.write_text(f'[[cases]]\nname = "a"\nop = "add"\n{text}\n')
+    with pytest.raises(MscError, match="MSC1022"):
+        simulate_cases(path, None, None, print)

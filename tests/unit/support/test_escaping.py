@@ -27,7 +27,7 @@ FIELDS = set(
     "name version target prototype_lines states workspace macro team flags assemble objects threads_flag threads "
     "open_sizes bytes".split()
 )
-"""What templates of C have in comments: names that `Signature` checks, numbers, and what is made by this module."""
+"""What templates of C have in comments: names that `module_identifier` made, numbers, and what `escaping` made."""
 SAFE = {"comment_text", "c_comment"}
 PIECE = re.compile(r"/\*|\*/")
 
