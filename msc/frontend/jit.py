@@ -34,6 +34,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAXIMUM_ENTRIES = 8
 """Compiled graphs of one signature; what changes more often than that runs in PyNative mode."""
 
+MAXIMUM_SEGMENTS = 64
+"""Compiled parts of split graphs of one function."""
+
 
 @dataclass
 class CompilationEvent:
@@ -103,7 +106,8 @@ class Jitted(Generic[P, R]):
         self._direct: dict[Any, CompiledGraph] = {}
         """The entries that take nothing but tensors and give one, by the shapes and types of those."""
         self._declined: set[tuple[str, int, int]] = set()
-        self._segments: dict[str, Program] = {}
+        self._segments: dict[Any, Program | None] = {}
+        """Parts of split graphs by their text and the elements of the arrays in them; None for one seen once."""
         self._varying: dict[int, Parameter] = {}
         """Parameters that changed after they had been compiled as constants: from then on they are arguments."""
         self.history = CompilationHistory()
@@ -197,28 +201,35 @@ class Jitted(Generic[P, R]):
         return CompiledGraph(captured, runs(model), UpdatesInPlace(model, updates), checks or None)
 
     def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
-        """Run a part of a graph: compiled when its text is seen for the second time, by the interpreter before."""
+        """Run a part of a graph: compiled when it is seen for the second time, by the interpreter before."""
         from msc.frontend.execution import program_of
+        from msc.frontend.reader.kinds import elements_of
 
         checks = graph.checks(outputs)
         module = graph.finish([*outputs, *checks.values])
-        text = str(module)
-        is_compiled = not graph.parameters and self._backend != "interpreter" and text in self._seen
-        if is_compiled and text not in self._segments:
-            self._segments[text] = program_of(module, graph.weights(), self._backend)
-        self._seen.add(text)
-        program = self._segments[text] if is_compiled else program_of(module, graph.weights(), "interpreter")
-        return _checked(program, checks, inputs)
-
-    @functools.cached_property
-    def _seen(self) -> set[str]:
-        return set()
+        weights = graph.weights()
+        program = None
+        if not graph.parameters and self._backend != "interpreter":
+            key = (str(module), *(elements_of(array) for array in weights.values()))
+            is_known = key in self._segments
+            program = self._segments.pop(key, None)
+            if is_known and program is None:
+                program = program_of(module, weights, self._backend)
+            self._segments[key] = program
+            _forget_oldest(self._segments, MAXIMUM_SEGMENTS)
+        return _checked(program or program_of(module, weights, "interpreter"), checks, inputs)
 
     def _eager(self, arguments: Arguments, reason: str, place: str) -> Any:
         from msc.frontend.reader.entry import run_eagerly
 
         self.history.add(CompilationEvent("not compiled", reason, place))
         return run_eagerly(self.__msc_function__, arguments)
+
+
+def _forget_oldest(table: dict[Any, Any], size: int) -> None:
+    """Keep the entries of a dict that were added last."""
+    while len(table) > size:
+        table.pop(next(iter(table)))
 
 
 def _shapes(args: Sequence[Any]) -> Any:

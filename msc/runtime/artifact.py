@@ -110,7 +110,7 @@ def _load(descriptor: int, path: Path | None, *, changes: bool, known: bool = Tr
             check_seal(owned[-1], seal)
         signature = _signature(seal, name)
         kind = CompiledFunctions if signature.others else CompiledModel
-        return kind(SharedLibrary(owned.pop()), signature, seal.file_bytes, path)
+        return kind(SharedLibrary.of(owned.pop()), signature, seal.file_bytes, path)
     except (OSError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError) as error:
         raise _refused(name, str(error)[:300]) from error
     finally:

@@ -10,8 +10,9 @@ from _ctypes import dlclose, dlopen
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import RLock
 from typing import cast
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
 
 def copy_of_file(source: int, size: int) -> int:
@@ -95,6 +96,21 @@ class SharedLibrary:
         finalize(self, _close, handle, descriptor).atexit = False
         self._library = ctypes.CDLL(str(self.file), handle=handle)
 
+    @classmethod
+    def of(cls, descriptor: int) -> SharedLibrary:
+        """The library in an open file, which it takes over; one that is open already is shared. Raises OSError.
+
+        The system's loader knows a file that is loaded twice, and keeps what it has until both are closed.
+        """
+        with _LOCK:
+            status = os.fstat(descriptor)
+            found = _OPEN.get((status.st_dev, status.st_ino))
+            if found is None:
+                found = _OPEN[status.st_dev, status.st_ino] = cls(descriptor)
+            else:
+                os.close(descriptor)
+            return found
+
     def function(self, name: str, result: type | None = ctypes.c_int) -> Callable[..., int]:
         """An exported function. Raises AttributeError."""
         function = self._library[name]
@@ -104,6 +120,11 @@ class SharedLibrary:
     def has(self, name: str) -> bool:
         """Whether there is an exported function of this name."""
         return hasattr(self._library, name)
+
+
+_LOCK = RLock()
+_OPEN: WeakValueDictionary[tuple[int, int], SharedLibrary] = WeakValueDictionary()
+"""The libraries that are open, by device and number of the file."""
 
 
 def _close(handle: int, descriptor: int) -> None:

@@ -22,7 +22,7 @@ def text_library(texts: Mapping[str, str], flags: Sequence[str], libraries: Sequ
     folder = make_temporary("build")
     try:
         options = (*flags, *LINK_FLAGS, "-fPIC", "-shared")
-        return SharedLibrary(os.open(_built(texts, options, libraries, folder, find_toolchain()), os.O_RDONLY))
+        return SharedLibrary.of(os.open(_built(texts, options, libraries, folder, find_toolchain()), os.O_RDONLY))
     except (OSError, subprocess.TimeoutExpired) as error:
         message = f"the C compiler's files cannot be written or built: {error}"
         raise MscError(Diagnostic("MSC0021", message, help="TMPDIR=FOLDER names a folder with room")) from error

@@ -42,6 +42,9 @@ def load(frame: Frame, owner: Any, name: str) -> Any:
     if isinstance(owner, type | types.ModuleType):
         return _guarded(session, owner, name)
     kind = type(owner)
+    if unread.is_user_function(in_class(kind, "__getattribute__")):
+        session.stop_caching(f"'__getattribute__' of {a(kind.__name__)} decides what its attributes are")
+        return getattr(owner, name)
     found = in_class(kind, name)
     is_data = hasattr(type(found), "__set__")
     own_state = getattr(owner, "__dict__", {})
@@ -58,9 +61,8 @@ def load(frame: Frame, owner: Any, name: str) -> Any:
         return owner.__dict__[name]
     elif unread.is_user_function(in_class(type(found), "__get__")) and not isinstance(found, types.FunctionType):
         of_class(session, kind, name, found)
+        of_class(session, type(found), "__get__", in_class(type(found), "__get__"))
         return session.call(frame, type(found).__get__, (found, owner, kind), {})
-    if unread.is_user_function(in_class(kind, "__getattribute__")):
-        session.stop_caching(f"'__getattribute__' of {a(kind.__name__)} decides what its attributes are")
     return _guarded(session, owner, name)
 
 
@@ -85,6 +87,7 @@ def _of_base(frame: Frame, owner: Any, name: str) -> Any:
     rest = kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]
     found: Any = next((vars(base)[name] for base in rest if name in vars(base)), MISSING)
     base = next((b for b in rest if name in vars(b)), None)
+    session.guards.order_of(kind)
     if base is not None:
         of_class(session, base, name, found)
     if isinstance(found, property) and unread.is_user_function(found.fget) and not isinstance(target, type):

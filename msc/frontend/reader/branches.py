@@ -206,7 +206,7 @@ class _Branch:
         except Refusal:
             if not self._is_local(slot) or is_live(self._frame.source.node, self._construct, slot.name):  # pyright: ignore[reportAttributeAccessIssue]
                 needed = [value if self._is_needed(slot, side) else MISSING for side, value in found]
-                if MISSING not in needed:
+                if all(value is not MISSING for value in needed):
                     raise
                 del self._joining.pairs[pairs:]
                 return self._joining.slot(slot, *needed)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import array
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,6 +247,7 @@ class CallReading:
         session = self.session
         flat = Flattening(self._leaf)
         flat.is_object = session.journal.is_own
+        changes: list[Change] = []
         try:
             template = flat.template(result)
             prints = [Effect(None, flat.template(p)) for p in session.prints]
@@ -253,9 +255,13 @@ class CallReading:
             changes = self._finished_changes()
             writes += [Effect(w.place, _held(flat, state_of(w.container))) for w in self._watched if w.is_changed()]
             effects = [Effect(c.slot, self._slot_template(flat, c)) for c in changes]
-            self._check(template, *(e.value for e in effects))
+            self._check(
+                template, *(e.value for e in effects if not isinstance(e.slot, Content) or not _is_copy(e.value))
+            )
         except _NotRepeatable as reason:
             session.splits.append(Split(session.place(), str(reason)))
+            for change in changes:
+                change.slot.set(change.after)
             return None
         written = [change.slot.holder for change in changes if isinstance(change.slot, TensorContent)]
         for parameter in (*written, *self._varying_parameters()):
@@ -311,6 +317,8 @@ class CallReading:
     def _slot_template(self, flat: Flattening, change: Change) -> Template:
         if isinstance(change.slot, TensorContent):
             return self._content(flat, change.after)
+        if isinstance(change.after, np.ndarray | bytearray | array.array):
+            return SameObject(change.after)
         return _held(flat, change.after) if isinstance(change.slot, Content) else flat.template(change.after)
 
     def _placed(self, flat: Flattening, template: Template, effects: list[Effect]) -> Captured:
@@ -390,6 +398,11 @@ def moved_leaves(template: Template, places: Sequence[int]) -> Template:
             return Leaf(places[template.index], template.make)
         case _:
             return replace(template, items=[moved_leaves(item, places) for item in template.items])
+
+
+def _is_copy(template: Template) -> bool:
+    """Whether a template is what an array or buffer holds, which is copied into it."""
+    return isinstance(template, SameObject) and isinstance(template.value, np.ndarray | bytearray | array.array)
 
 
 def _held(flat: Flattening, state: Any) -> Template:

@@ -112,6 +112,17 @@ class Guards:
         read = partial(getattr, kind, name, MISSING) if plain else partial(in_class, kind, name)
         self.add((id(kind), "." + name), what, read, fingerprint(found), kept=kind, is_counted=is_counted)
 
+    def is_instance(self, value: Any, kind: Any) -> None:
+        """Whether an object is one of a class that decides that itself, as one does that others are registered with."""
+        what = f"whether {a(type(value).__name__)} is {a(kind.__name__)}"
+        read = partial(isinstance, value, kind)
+        self.add((id(value), id(kind)), what, read, SameIdentity(read()), kept=(value, kind))
+
+    def order_of(self, kind: type) -> None:
+        """The classes that a class is derived from, in their order."""
+        what = f"the bases of the class {kind.__name__}"
+        self.add((id(kind), "mro"), what, partial(getattr, kind, "__mro__"), fingerprint(kind.__mro__), kept=kind)
+
     def class_of(self, value: Any) -> None:
         """The class of an object."""
         what = f"the class of {a(type(value).__name__)}"

@@ -10,10 +10,11 @@ the scope: nobody outside can see that.
 
 from __future__ import annotations
 
-from collections import deque
+import array
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import CellType
+from types import CellType, MemberDescriptorType
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +89,11 @@ class ClosureVariable:
             self.holder.cell_contents = value
 
 
+def _is_slot(holder: Any, name: str) -> bool:
+    """Whether an object keeps an attribute in a slot of its class."""
+    return any(isinstance(vars(kind).get(name), MemberDescriptorType) for kind in type(holder).__mro__)
+
+
 @dataclass(frozen=True, eq=False)
 class Attribute:
     """An attribute of an object that has a `__dict__`, or a slot."""
@@ -101,14 +107,19 @@ class Attribute:
 
     def get(self) -> Any:
         state = getattr(self.holder, "__dict__", None)
-        if state is not None:
+        if state is not None and (self.name in state or not _is_slot(self.holder, self.name)):
             return state.get(self.name, UNBOUND)
         return getattr(self.holder, self.name, UNBOUND)
 
     def set(self, value: Any) -> None:
-        state = self.holder.__dict__ if isinstance(getattr(self.holder, "__dict__", None), dict) else None
-        if state is None:
-            object.__setattr__(self.holder, self.name, value)
+        state = getattr(self.holder, "__dict__", None)
+        if isinstance(self.holder, type):
+            delattr(self.holder, self.name) if value is UNBOUND else setattr(self.holder, self.name, value)
+        elif not isinstance(state, dict) or (self.name not in state and _is_slot(self.holder, self.name)):
+            if value is not UNBOUND:
+                object.__setattr__(self.holder, self.name, value)
+            elif self.get() is not UNBOUND:
+                object.__delattr__(self.holder, self.name)
         elif value is UNBOUND:
             state.pop(self.name, None)
         else:
@@ -126,18 +137,19 @@ class Content:
         return (id(self.holder), "[]")
 
     def get(self) -> Any:
-        return self.holder.copy()
+        return self.holder[:] if isinstance(self.holder, array.array) else self.holder.copy()
 
     def set(self, value: Any) -> None:
         match self.holder:
-            case list():
+            case list() | bytearray() | array.array():
                 self.holder[:] = value
             case np.ndarray():
                 self.holder[...] = value
             case dict():
-                dict.clear(self.holder)
+                kind: Any = OrderedDict if isinstance(self.holder, OrderedDict) else dict
+                kind.clear(self.holder)
                 for key in value:
-                    dict.__setitem__(self.holder, key, value[key])
+                    kind.__setitem__(self.holder, key, value[key])
             case set() | deque():
                 items = list(value)
                 self.holder.clear()
@@ -182,7 +194,7 @@ class JournalScope:
 
 _BORN = "_born"
 
-CONTAINERS = (list, dict, set, deque, np.ndarray)
+CONTAINERS = (list, dict, set, deque, np.ndarray, bytearray, array.array)
 
 
 class Journal:
@@ -278,7 +290,7 @@ def unchanged(before: Any, after: Any) -> bool:
         return list(before) == list(after) and all(unchanged(before[k], after[k]) for k in before)
     if isinstance(before, list | tuple | deque):
         return _same_items(before, after)
-    return isinstance(before, int | float | str | bool | frozenset | set) and before == after
+    return isinstance(before, int | float | str | bool | frozenset | set | bytearray | array.array) and before == after
 
 
 def _same_items(before: Sequence[Any], after: Sequence[Any]) -> bool:

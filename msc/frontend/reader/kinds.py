@@ -183,7 +183,8 @@ def is_lasting(seen: Seen) -> bool:
 def items_of(container: Any) -> Sequence[Any]:
     """What a container holds, in its order: of a dict the keys, then the values."""
     if isinstance(container, dict):
-        return [*dict.keys(container), *dict.values(container)]
+        kind: Any = OrderedDict if isinstance(container, OrderedDict) else dict
+        return [*kind.keys(container), *kind.values(container)]
     return container if type(container) is tuple else list(container)
 
 

@@ -27,6 +27,9 @@ _ABSENT = object()
 
 def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
     _note_class(frame, value)
+    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
+        if type(kind) is not type and unread.is_user_class(kind) and not isinstance(value, RuntimeNumber):
+            frame.session.guards.is_instance(value, kind)
     return frame.session.is_instance(value, kinds)
 
 
