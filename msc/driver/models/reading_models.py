@@ -143,10 +143,9 @@ def _unknown_kind(model: str, known: Sequence[str]) -> Diagnostic:
         owner, advice = foreign
         return Diagnostic("MSC0006", f"'{model}' is of a kind that msc does not read: {owner}", help=advice)
     message = f"'{model}' is of a kind that msc does not read; it reads {', '.join(known)}"
-    if not path.exists():
-        message = f"there is no '{model}', and msc reads files of other names: {', '.join(known)}"
+    notes = () if path.exists() else ("there is no such file",)
     help_ = near or "--from STAGE says what a file of another name is"
-    return Diagnostic("MSC0006", f"{message}; run, bench and inspect also take a .so", help=help_)
+    return Diagnostic("MSC0006", f"{message}; run, bench and inspect also take a .so", notes=notes, help=help_)
 
 
 def _named(name: str, table: StageTable) -> Stage:
