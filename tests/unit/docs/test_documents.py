@@ -61,6 +61,11 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_no_page_has_marks_of_a_merge(path: Path) -> None:
+    assert not re.findall(r"^(?:<{7}|={7}|>{7})(?: .*)?$", path.read_text("utf-8"), re.MULTILINE)
+
+
 def test_every_page_is_in_the_index() -> None:
     index = DOCS / "index.md"
     linked = {(DOCS / file).resolve() for file, _ in LINK.findall(index.read_text("utf-8"))}
