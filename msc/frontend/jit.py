@@ -34,6 +34,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAXIMUM_ENTRIES = 8
 """Compiled graphs of one signature; what changes more often than that runs in PyNative mode."""
 
+LARGE_CONSTANTS = 1 << 20
+"""Bytes of constants from which only the last graph of a signature is kept."""
+
 MAXIMUM_SEGMENTS = 64
 """Compiled parts of split graphs of one function."""
 
@@ -103,6 +106,7 @@ class Jitted(Generic[P, R]):
         self._fullgraph = fullgraph
         self._backend = backend
         self._entries: dict[Any, list[CompiledGraph]] = {}
+        self._compilations: dict[Any, int] = {}
         self._direct: dict[Any, CompiledGraph] = {}
         """The entries that take nothing but tensors and give one, by the shapes and types of those."""
         self._declined: set[tuple[str, int, int]] = set()
@@ -165,7 +169,7 @@ class Jitted(Generic[P, R]):
         from msc.frontend.reader.entry import Unread, read_call
 
         entries = self._entries.setdefault(key, [])
-        if len(entries) >= MAXIMUM_ENTRIES:
+        if self._compilations.get(key, 0) >= MAXIMUM_ENTRIES:
             return self._eager(arguments, "what it depends on changes in every call", "")
         start = time.perf_counter()
         found = read_call(
@@ -180,6 +184,10 @@ class Jitted(Generic[P, R]):
             return stopped.result
         captured = cast("Captured", found)
         entry = self._compile(captured)
+        self._compilations[key] = self._compilations.get(key, 0) + 1
+        if _is_large(entry):
+            entries[:] = [e for e in entries if not _is_large(e)]
+            self._direct.clear()
         entries.append(entry)
         self.history.add(CompilationEvent("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
         return _run(entry, arguments)
@@ -224,6 +232,11 @@ class Jitted(Generic[P, R]):
 
         self.history.add(CompilationEvent("not compiled", reason, place))
         return run_eagerly(self.__msc_function__, arguments)
+
+
+def _is_large(entry: CompiledGraph) -> bool:
+    """Whether a graph has constants of which it would take much memory to keep old versions."""
+    return sum(array.nbytes for array in entry.captured.graph.weights().values()) > LARGE_CONSTANTS
 
 
 def _forget_oldest(table: dict[Any, Any], size: int) -> None:
