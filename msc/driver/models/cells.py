@@ -38,7 +38,7 @@ from msc.support.argument_values import refuse
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
-from msc.support.other_frameworks import framework_of
+from msc.support.other_frameworks import framework_of, is_tensor
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.wording import counted
 from msc.weights.safetensors_writing import is_written_here, write_tensors
@@ -251,6 +251,8 @@ def _on_its_own(example: Any) -> Any:
     """An example that is no other's object: only types count of examples, so that one may stand for two arguments."""
     kind: Any = cast(object, example).__class__
     fields: object = getattr(kind, "_fields", None)
+    if is_tensor(example):
+        return Tensor(example)
     if isinstance(example, Tensor) and not isinstance(example, Parameter):
         return Tensor.of(example.content)
     if issubclass(kind, np.ndarray):

@@ -72,6 +72,7 @@ def test_tensors_become_tensors() -> None:
 def test_a_compiled_model_takes_them() -> None:
     compiled = msc.compile(nn.ReLU(), Tensor(np.ones((2, 3), np.float32)))
     assert np.array_equal(compiled(X), np.ones((2, 3)))
+    assert np.array_equal(msc.compile(nn.ReLU(), X)(X), np.ones((2, 3)))
 
 
 @pytest.mark.parametrize(
