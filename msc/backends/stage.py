@@ -150,8 +150,9 @@ class StageTable:
     def of_file(self, name: str) -> Stage | None:
         """The IR stage whose extension a file name has: the longest that fits; None for any other file.
 
-        `.mlir` is another way to write `.mir`.
+        `.mlir` is another way to write `.mir`. Capitals are the same letters.
         """
+        name = name.lower()
         name = f"{name.removesuffix('.mlir')}.mir" if name.endswith(".mlir") else name
         fitting = [stage for stage in self.ir if name.endswith(stage.extension)]
         return max(fitting, key=lambda stage: len(stage.extension), default=None)

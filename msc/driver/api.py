@@ -98,7 +98,7 @@ def compile(
             message = "any_layout has no effect here: the model file says it, by ms.layout of its arguments"
             raise MscError(Diagnostic("MSC0014", message, help="leave it out"))
         with ModelFile(model) as file:
-            if file.path.suffix != ".onnx":
+            if file.path.suffix.lower() != ".onnx":
                 _refuse_values(options)
             if file.in_memory and options.weights is None:
                 options = replace(options, weights=Path.cwd())

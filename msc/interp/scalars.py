@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from msc.dialects.arrays import element_dtype
-from msc.interp.meanings.elementwise import FUNCTIONS, erf, power, truncating_divide
+from msc.interp.meanings.elementwise import FUNCTIONS, converted, erf, power, truncating_divide
 from msc.ir.typed import tensor_type
 
 Scalar: TypeAlias = Callable[..., Any]
@@ -91,7 +91,7 @@ def _convert(op: Operation, x: Any) -> Any:
     type_ = element_of(op.results[0].type)
     if isinstance(type_, IndexType):
         return int(x)
-    return np.asarray(x).astype(element_dtype(type_))[()]
+    return converted(np.asarray(x), element_dtype(type_))[()]
 
 
 def _convert_signed(op: Operation, x: Any) -> Any:
@@ -110,7 +110,7 @@ def _convert_unsigned(op: Operation, x: Any) -> Any:
 
 def _float_to_unsigned(op: Operation, x: Any) -> Any:
     dtype = element_dtype(element_of(op.results[0].type))
-    return np.asarray(x).astype(f"u{dtype.itemsize}").view(dtype)[()]
+    return converted(np.asarray(x), np.dtype(f"u{dtype.itemsize}")).view(dtype)[()]
 
 
 def _bitcast(op: Operation, x: Any) -> Any:

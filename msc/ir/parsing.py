@@ -44,10 +44,15 @@ _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 _STRING_UNTIL_FAULT = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+')
 
 
+_FRACTION = re.compile(r"\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+")
+"""What makes a number a float: a point, or an exponent alone, as Python prints 1e-45. MLIR wants the point."""
+
+
 class SafeLexer(MLIRLexer):
     """The lexer of `msc.ir.parsing`: linear time on every input, and a telling error for a broken string."""
 
     _unescaped_characters_regex = _STRING
+    _fractional_suffix_regex = _FRACTION
 
     def _lex_string_literal(self, start_pos: Position) -> MLIRToken:
         if _STRING.match(self.input.content, start_pos) is None:

@@ -201,6 +201,9 @@ def load_checkpoint(
 
     WRITER.finish()
     path = file_path("ckpt_file_name", ckpt_file_name)
+    if path.is_file() and path.stat().st_size == 0:
+        message = f"checkpoint {ckpt_file_name} is empty: the file has 0 bytes, as one whose writing was broken off"
+        raise ApiValueError("MSC0830", message, help="load the checkpoint before it, or save again")
     arrays = _read(path, wanted, crc_check) if dec_key is None else _read_encrypted(path, dec_key, dec_mode, wanted)
     found = {name: Parameter(Tensor.of(array), name=name) for name, array in arrays.items()}
     if not found:

@@ -114,8 +114,8 @@ def _float_to_signed(prelude: Prelude, value: CExpression, target: CType) -> CEx
 def _float_to_unsigned(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     value = _computable(prelude, value)
     if target.bits == 64:
-        wide = convert(prelude, value, replace(target, base="u64"))
-        return cast(target, wide)
+        wide = replace(target, base="u64")
+        return cast(target, call(prelude.function("u64_from", value.type), wide, value))
     wide = convert(prelude, value, replace(target, base="i64" if target.bits == 32 else "i32"))
     return convert(prelude, wide, target)
 

@@ -67,7 +67,23 @@ def _directed(name: str, rounded: str, signs: str, step: str) -> Template:
     return Template(head + quotient + lanes, ("div", "rem"), variants={0: head + quotient + scalar})
 
 
+_WRAPPED = "{x} >= 0x1p63 ? (uint64_t)(int64_t)({x} - 0x1p63) + (UINT64_C(1) << 63) : (uint64_t)(int64_t){x}"
+_TO_U64 = c_comment("As of the processor's conversion to i64; C's own to u64 differs between scalars and vectors.")
+
+U64_FROM = Template(
+    f"{_TO_U64}\nstatic inline u64x{{n}} u64_from_{{f}}({{v}} x)\n{{\n"
+    "    u64x{n} result = {0};\n    for (int lane = 0; lane < {n}; ++lane)\n"
+    f"        result[lane] = {_WRAPPED.replace('{x}', 'x[lane]')};\n    return result;\n}}\n",
+    variants={
+        0: f"{_TO_U64}\nstatic inline uint64_t u64_from_{{f}}({{v}} x)\n{{\n"
+        f"    return {_WRAPPED.replace('{x}', 'x')};\n}}\n"
+    },
+    types=("u64",),
+)
+"""A float as u64, where C leaves undefined what does not fit."""
+
 INTEGER_TEMPLATES: Mapping[str, Template] = {
+    "u64_from": U64_FROM,
     **{name: _elementwise(name, *parts) for name, parts in _EXPRESSIONS.items()},
     **{name: _directed(name, *parts) for name, parts in _DIRECTED.items()},
     "ipow": Template(INTEGERS["power_lanes"], variants={0: INTEGERS["power"]}),

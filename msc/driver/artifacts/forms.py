@@ -113,7 +113,7 @@ def _form_of(backend: Backend, out: str | None) -> str:
     stage = backend.table.of_file(out)
     if stage is not None:
         return stage.name
-    suffix, suffixes = Path(out).suffix, _suffixes(backend)
+    suffix, suffixes = Path(out).suffix.lower(), _suffixes(backend)
     is_folder = out.endswith("/") or (_is_folder(Path(out)) and not (suffix and suffix in suffixes))
     if is_folder and "bundle" in forms_of(backend):
         return "bundle"

@@ -56,7 +56,7 @@ def library_of(
     model: str, options: CompileOptions, reporting: Reporting | None = None, *, use_cache: bool = True
 ) -> Library:
     """Compile a model, or find it compiled. A `.so` is taken as it is. Raises what compiling raises."""
-    if model.endswith(".so"):
+    if model.lower().endswith(".so"):
         return Library(Path(model))
     seen = reporting or Reporting()
     store = ArtifactCache(model, options) if use_cache else None

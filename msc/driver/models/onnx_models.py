@@ -17,8 +17,8 @@ EXTENSION = ".onnx"
 
 
 def is_onnx(model: str) -> bool:
-    """Whether a MODEL is an ONNX file by its name."""
-    return model.endswith(EXTENSION)
+    """Whether a MODEL is an ONNX file by its name, in capitals too."""
+    return model.lower().endswith(EXTENSION)
 
 
 def check_onnx() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from msc.backends.backend import Backend
 from msc.backends.registry import DEFAULT, find_backend
 from msc.backends.stage import COMMON, GRAPH, Stage
+from msc.driver.models.onnx_models import is_onnx
 from msc.support.diagnostics import Diagnostic, raise_any
 from msc.support.streams import is_stream
 
@@ -69,7 +70,7 @@ def check_applicable(
 
     `given` are options as a person writes them, `stage` is where the model comes in: None for an artifact.
     """
-    kind = ARTIFACT if stage is None else ONNX if model.endswith(".onnx") and stage.name == "graph" else IR
+    kind = ARTIFACT if stage is None else ONNX if is_onnx(model) and stage.name == "graph" else IR
     backend = find_backend(DEFAULT) if backend is None else backend
     left, known = _made_after(stage, backend), acts(backend)
     idle = [option for option in given if option in known and not _acts(known[option], kind, left)]
@@ -99,7 +100,7 @@ def stage_at_start(model: str, start: str | None, backend: Backend | None = None
     if start is not None:
         found = table.named(start)
         return found if found in table.ir else None
-    return GRAPH if model.endswith(".onnx") or is_stream(model) else table.of_file(model)
+    return GRAPH if is_onnx(model) or is_stream(model) else table.of_file(model)
 
 
 def _acts(does: Acts, kind: str, left: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,6 +28,30 @@ def sigmoid(x: Array) -> Array:
 def softplus(x: Array) -> Array:
     """log(1 + e^x), without overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def converted(x: Array, dtype: np.dtype[Any]) -> Array:
+    """`x.astype(dtype)`, with one meaning of floats that do not fit an integer type, on every machine.
+
+    A float becomes an i32 (for i32 and smaller types) or i64 (for i64 and u32), which is the least one for NaN and what
+    does not fit; what is narrower keeps its last bits. u64 is i64, and from 2^63 on that of x - 2^63, plus 2^63.
+    These are the conversions of x86.
+    """
+    if x.dtype.kind in "iub" or dtype.kind not in "iu":
+        return x.astype(dtype)
+    whole = np.trunc(x.astype(np.float64))
+    if dtype == np.uint64:
+        upper = whole >= 2.0**63
+        lower = _signed(whole - 2.0**63 * upper, np.dtype(np.int64)).astype(np.uint64)
+        return lower + upper * np.uint64(2**63)
+    return _signed(whole, np.dtype(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)).astype(dtype)
+
+
+def _signed(whole: Array, dtype: np.dtype[Any]) -> Array:
+    """Whole floats as signed integers; the least one for what does not fit, and NaN."""
+    bits = 8 * dtype.itemsize - 1
+    fits = (whole >= -(2.0**bits)) & (whole < 2.0**bits)
+    return np.where(fits, np.where(fits, whole, 0).astype(dtype), dtype.type(-(2**bits)))
 
 
 def truncating_divide(a: Array, b: Array) -> Array:
@@ -153,8 +177,8 @@ def _select(op: MsOp, condition: Array, a: Array, b: Array) -> Array:
 
 @meaning("cast")
 def _cast(op: MsOp, x: Array) -> Array:
-    """Floats truncate to integers, a number is true when it is not zero; the registry converts to the result type."""
-    return x if op.result_dtype() != "i1" else cast(Array, x != 0)
+    """Floats truncate to integers, a number is true when it is not zero."""
+    return converted(x, numpy_dtype(op.result_dtype())) if op.result_dtype() != "i1" else cast(Array, x != 0)
 
 
 @meaning("bit_cast")

@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.dialects.arrays import Array, numpy_dtype
 from msc.dialects.ms.base import BasicOp, MsOp
-from msc.interp.meanings.elementwise import FUNCTIONS, erf, power, sigmoid, softplus, truncating_divide
+from msc.interp.meanings.elementwise import FUNCTIONS, converted, erf, power, sigmoid, softplus, truncating_divide
 from msc.interp.registry import meaning
 from msc.poly.compute import Combine, Statement, identity
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
@@ -102,7 +102,7 @@ def _value(scalar: Scalar, grid: Sequence[Array], operands: Sequence[Array]) -> 
             return operands[scalar.operand][tuple(places)]
         case Cast():
             value = np.asarray(_value(scalar.arg, grid, operands))
-            return value.view(numpy_dtype(scalar.dtype)) if scalar.bits else value.astype(_dtype(scalar.dtype))
+            return value.view(numpy_dtype(scalar.dtype)) if scalar.bits else converted(value, _dtype(scalar.dtype))
         case Apply():
             return _SCALARS[scalar.op](*(_value(a, grid, operands) for a in scalar.args))
 

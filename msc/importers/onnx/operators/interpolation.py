@@ -38,6 +38,8 @@ class AxisResize:
                 return np.zeros(m) if length == 1 else i * (n - 1) / (length - 1)
             case "asymmetric":
                 return i / s
+            case "tf_half_pixel_for_nn":
+                return (i + 0.5) / s
             case "pytorch_half_pixel":
                 return np.full(m, -0.5) if length == 1 else (i + 0.5) / s - 0.5
             case "half_pixel_symmetric":

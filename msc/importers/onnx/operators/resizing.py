@@ -52,7 +52,8 @@ def _resize(node: Node) -> OnnxValue:
     axes = [node.axis(a, x.rank) for a in node.ints("axes")] or list(range(x.rank))
     old = [node.shape_of(x)[a] for a in axes]
     sizes, scales = _sizes_and_scales(node, old)
-    transformation = node.choice("coordinate_transformation_mode", "half_pixel", TRANSFORMATIONS)
+    known = TRANSFORMATIONS if node.opset >= 13 else (*TRANSFORMATIONS, "tf_half_pixel_for_nn")
+    transformation = node.choice("coordinate_transformation_mode", "half_pixel", known)
     roi = [0.0] * len(axes) + [1.0] * len(axes)
     if transformation == "tf_crop_and_resize":
         roi = [float(v) for v in node.known(1, "roi")]
