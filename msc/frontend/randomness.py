@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -41,3 +42,28 @@ def set_seed(seed: object) -> None:
 def get_seed() -> int | None:
     """The seed that was set, or None."""
     return _State.seed
+
+
+_MARKS: list[Callable[[], object] | None] = []
+"""For each `same_numbers` what brings the numbers again that were drawn in it; None while nothing was drawn."""
+
+
+def drawing(again: Callable[[], object]) -> None:
+    """Numbers are about to be drawn; `again` sets the state back to where it is now."""
+    _MARKS[:] = [again if mark is None else mark for mark in _MARKS]
+
+
+@contextmanager
+def same_numbers() -> Generator[Callable[[], None]]:
+    """Gives a function after which the numbers that were drawn in here come again."""
+
+    def once_more() -> None:
+        again = _MARKS[-1]
+        if again is not None:
+            again()
+
+    _MARKS.append(None)
+    try:
+        yield once_more
+    finally:
+        _MARKS.pop()

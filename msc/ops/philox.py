@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from msc.frontend import dtypes
 from msc.frontend.capture import INSTALLED
 from msc.frontend.dispatch import apply
 from msc.frontend.parameter import Parameter
-from msc.frontend.randomness import get_seed, when_seeded
+from msc.frontend.randomness import drawing, get_seed, when_seeded
 from msc.frontend.tensor import Tensor
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -78,16 +79,20 @@ def philox(counter: Words, key: tuple[Tensor, Tensor]) -> Words:
     return a, b, c, d
 
 
+def _state_now() -> Tensor:
+    builder = INSTALLED.builder
+    return Tensor.of(state().content) if builder is None else builder.read(state())
+
+
 def random_words(count: int, seed: int | None = None) -> Tensor:
     """`count` words as UInt64, below 2^32. With a seed the same ones in every call; the state moves on otherwise."""
     blocks = max(-(-count // 4), 1)
     if seed:
         begun: Any = Tensor.of(np.array([seed, 0], np.int64))
     else:
-        own = state()
-        builder = INSTALLED.builder
-        begun = Tensor.of(own.content) if builder is None else builder.read(own)
-        own.replace(apply("add", begun, Tensor.of(np.array([0, blocks], np.int64))).content)
+        begun = _state_now()
+        drawing(partial(state().replace, begun.content))
+        state().replace(apply("add", begun, Tensor.of(np.array([0, blocks], np.int64))).content)
     words = apply("cast", begun, dtype=dtypes.uint64)
     key, first = (apply("slice", words, begin=(k,), end=(k + 1,)) for k in (0, 1))
     places = apply("add", apply("iota", shape=(blocks,), axis=0, dtype=dtypes.uint64), first)

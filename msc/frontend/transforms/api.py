@@ -160,7 +160,8 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Transformed:
 
     `in_axes` says which axis of each argument counts the examples, None for one that all share; `out_axes` where that
     axis is in results, None for one that is the same for all. Both may be structures like those of arguments and
-    results. Of a list of functions or a CellList each runs on its own example. Raises MSC0857.
+    results. Random numbers are the same for all examples, as in MindSpore; numbers that differ are an argument. Of a
+    list of functions or a CellList each runs on its own example. Raises MSC0857.
     """
     from msc.frontend.transforms.batches import BatchCall, is_several
 

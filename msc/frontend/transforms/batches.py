@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 from msc.frontend.capture import Symbol
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.randomness import same_numbers
 from msc.frontend.reader.structures import fill
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.gradients import (
@@ -199,15 +200,20 @@ class Examples:
         ]
 
     def one_by_one(self, functions: Sequence[Any]) -> tuple[Any, list[tuple[Tensor, bool]]]:
-        """Functions whose Python branches on the elements of an example run for each of them."""
+        """Functions whose Python branches on the elements of an example run for each of them.
+
+        All draw the same random numbers, as they do together.
+        """
         columns: list[list[Tensor]] = []
         result: Any = None
-        for number, function in enumerate(functions):
-            result = self.record.call(function, self._arguments(number)[0], {})
-            _, outputs = taken_apart(result)
-            if columns and [o.shape for o in outputs] != [o.shape for o in columns[0]]:
-                raise ApiValueError("MSC0857", "vmap: the results for two examples differ in their shapes")
-            columns.append(outputs)
+        with same_numbers() as again:
+            for number, function in enumerate(functions):
+                again()
+                result = self.record.call(function, self._arguments(number)[0], {})
+                _, outputs = taken_apart(result)
+                if columns and [o.shape for o in outputs] != [o.shape for o in columns[0]]:
+                    raise ApiValueError("MSC0857", "vmap: the results for two examples differ in their shapes")
+                columns.append(outputs)
         return result, [(apply("stack", *rows, axis=0), True) for rows in zip(*columns, strict=True)]
 
 
