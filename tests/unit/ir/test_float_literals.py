@@ -44,3 +44,8 @@ def test_hexadecimal_integers_are_numbers() -> None:
 def test_too_many_bits() -> None:
     with pytest.raises(MscError, match="0x17F800000 has more bits than f32"):
         literal("dense<0x17F800000> : tensor<f32>")
+
+
+@pytest.mark.parametrize("text", ["1e-45", "5E+3", "-2e0", "1.5e1"])
+def test_an_exponent_needs_no_point(text: str) -> None:
+    assert literal(f"dense<{text}> : tensor<f64>").get_values() == (float(text),)

@@ -216,3 +216,10 @@ def test_what_is_not_wanted_may_be_of_any_type(tmp_path: Path) -> None:
     header = {"w": spec("F8_E4M3", [4], 0, 4), "v": spec("F32", [1], 4, 8)}
     path = safetensors_file(tmp_path / "a.ckpt", header, bytes(8))
     assert list(msc.load_checkpoint(path, filter_prefix="w")) == ["v"]
+
+
+def test_a_file_of_no_bytes_is_called_empty(tmp_path: Path) -> None:
+    file = tmp_path / "broken_off.ckpt"
+    file.touch()
+    with pytest.raises(ValueError, match=r"MSC0830.*empty"):
+        msc.load_checkpoint(str(file))
