@@ -53,10 +53,12 @@ def _one_minus_square(a: Scalar) -> Scalar:
 
 
 def absorbed(a: Scalar, b: Scalar) -> Scalar:
-    """The product; 0 where a is 0, even if b is infinite or no number there.
+    """The product; 0 where a is 0, even if b is infinite or no number there, which no integer is.
 
     On tensors it is `ms.mul_no_nan`, whose derivative by a is b: that of the selection would be 0 where a is 0.
     """
+    if not is_float(a.dtype):
+        return _mul(a, b)
     zero = number(0, a)
     return apply("select", apply("eq", a, zero), zero, _mul(a, b))
 
