@@ -8,13 +8,14 @@ not few, the index becomes a further result, and is looked at behind the call, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from msc.analysis.integer_bounds import Range, type_range
@@ -26,6 +27,7 @@ from msc.dialects.ms.indexing import GatheringOp
 from msc.dialects.ms.shapes import shape_of
 from msc.dialects.ms.slices import SliceAccessOp
 from msc.dialects.ms.structure import GetParameterOp
+from msc.interp.graph import evaluate
 from msc.interp.registry import evaluate_op
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
@@ -35,7 +37,10 @@ from msc.support.diagnostics import Diagnostic, Location, MscError
 
 @dataclass(frozen=True)
 class Expected:
-    """What the elements of a tensor must be: from `low` to `high`, or `but`. Words say it: `what`, element, `whole`."""
+    """What the elements of a tensor must be: from `low` to `high`, or `but`. Words say it: `what`, element, `whole`.
+
+    If it is `conditional`, a branch decides whether the tensor is used.
+    """
 
     low: int
     high: int
@@ -44,6 +49,7 @@ class Expected:
     but: int | None = None
     help: str | None = None
     location: Location | None = None
+    conditional: bool = False
 
     def fails_at(self, array: Array) -> Array:
         """Where an array has other elements."""
@@ -96,8 +102,6 @@ class IndexChecks:
     results: list[Said] = field(default_factory=list["Said"])
     entry: Block | None = None
     weights: Mapping[str, Array] = field(default_factory=dict[str, Array])
-    whole: Callable[[Sequence[Array]], object] | None = None
-    """Runs the graph in a way that checks every index."""
 
     @property
     def values(self) -> list[SSAValue]:
@@ -114,7 +118,7 @@ class IndexChecks:
             if not _is_below(array, check.expected):
                 self._look(check, array, arrays)
         for check in self.computed:
-            check.expected.check(self._computed(check, arrays))
+            self._check(check, arrays)
 
     def behind(self, results: Sequence[Array]) -> Sequence[Array]:
         """The results that a graph has of its own, after those that were added have been looked at. Raises MSC0610."""
@@ -133,10 +137,23 @@ class IndexChecks:
             raise check.expected.error(array, outside)
         assert self.entry is not None
         operations = _slice(check.value, self.entry)
-        if operations is not None:
-            check.expected.check(self._computed(ComputedCheck(check.expected, check.value, operations), arrays))
-        elif self.whole is not None:
-            self.whole(arrays)
+        if operations is None:
+            self._run_whole(arrays)
+        else:
+            self._check(ComputedCheck(check.expected, check.value, operations), arrays)
+
+    def _check(self, check: ComputedCheck, arrays: Sequence[Array]) -> None:
+        array = self._computed(check, arrays)
+        if not check.expected.conditional:
+            check.expected.check(array)
+        elif check.expected.fails_at(array).any():
+            self._run_whole(arrays)
+
+    def _run_whole(self, arrays: Sequence[Array]) -> None:
+        """Run the graph in the interpreter, which refuses an index where it is used: a branch may not use it."""
+        module = self.entry.get_toplevel_object() if self.entry is not None else None
+        if isinstance(module, ModuleOp):
+            evaluate(module, [array.copy() for array in arrays], self.weights)
 
     def _computed(self, check: ComputedCheck, arrays: Sequence[Array]) -> Array:
         assert self.entry is not None
@@ -177,7 +194,7 @@ def index_checks(
         range_ = ranges.of(value)
         if range_ is None or expected.low > range_[0] or range_[1] > expected.high:
             _add(found, value, expected, ranges)
-        if expected.but is None:
+        if expected.but is None and not expected.conditional:
             ranges.assume(value, (expected.low, expected.high))
     return found
 
@@ -192,7 +209,8 @@ def _of_operation(op: Operation) -> Iterable[Said]:
         case _:
             return
     whole = f"a dimension of size {size}"
-    yield op.operands[1], Expected(-size, size - 1, f"{op.name}: index", whole, location=source_location(op))
+    what, location, conditional = f"{op.name}: index", source_location(op), _is_conditional(op.parent)
+    yield op.operands[1], Expected(-size, size - 1, what, whole, location=location, conditional=conditional)
 
 
 def _add(found: IndexChecks, value: SSAValue, expected: Expected, ranges: TensorRanges) -> None:
@@ -202,17 +220,17 @@ def _add(found: IndexChecks, value: SSAValue, expected: Expected, ranges: Tensor
     source = _source(value, entry, ranges)
     if source is not None:
         argument, exact = source
-        found.arguments.append(ArgumentCheck(expected, value, argument, exact and not _is_conditional(value)))
+        found.arguments.append(ArgumentCheck(expected, value, argument, exact and not expected.conditional))
         return
     operations = _slice(value, entry)
     if operations is None:
-        if _block_of(value) is entry:
+        if _block_of(value) is entry and not expected.conditional:
             found.results.append((value, expected))
         return
     check = ComputedCheck(expected, value, operations)
     if any(isinstance(v, BlockArgument) for op in operations for v in op.operands):
         found.computed.append(check)
-    else:
+    elif not expected.conditional:
         expected.check(_evaluated(check, {}, found.weights))
 
 
@@ -228,9 +246,8 @@ def _is_there(value: SSAValue, entry: Block) -> bool:
     return block is entry
 
 
-def _is_conditional(value: SSAValue) -> bool:
-    """Whether a branch decides if a value is computed."""
-    block = _block_of(value)
+def _is_conditional(block: Block | None) -> bool:
+    """Whether a branch decides if a block runs."""
     while block is not None and (parent := block.parent_op()) is not None:
         if isinstance(parent, scf.IfOp):
             return True

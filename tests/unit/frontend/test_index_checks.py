@@ -130,3 +130,22 @@ def test_training_stops_at_the_step_with_the_wrong_label(sinks: bool) -> None:
             model.train(1, batches(np.zeros(64)), dataset_sink_mode=sinks)
     np.testing.assert_allclose(weights[0], weights[1], rtol=1e-5)
     assert not np.array_equal(weights[0], np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_an_index_of_a_branch_is_refused_only_where_the_branch_runs(shift: int) -> None:
+    table = Tensor(np.arange(12, dtype=np.float32).reshape(4, 3))
+
+    def chosen(table: Tensor, ids: Tensor, flag: Tensor) -> Tensor:
+        y = table.sum(0)
+        if flag > 0:
+            y = ops.gather(table, ids + shift, 0).sum(0)
+        return y
+
+    compiled = msc.jit(chosen)
+    inside, outside = (Tensor(np.array([0, last], np.int32)) for last in (3 - shift, 9))
+    for ids, flag in ((inside, 1.0), (inside, -1.0), (outside, -1.0)):
+        arguments = table, ids, Tensor(np.float32(flag))
+        assert compiled(*arguments).asnumpy().tolist() == chosen(*arguments).asnumpy().tolist()
+    with pytest.raises(msc.MscError, match="MSC0610"):
+        compiled(table, outside, Tensor(np.float32(1)))
