@@ -9,7 +9,7 @@ not few, the index becomes a further result, and is looked at behind the call, w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
@@ -217,6 +217,8 @@ def _add(found: IndexChecks, value: SSAValue, expected: Expected, ranges: Tensor
     """The cheapest check of a value; none for one that a loop computes, or chooses."""
     entry = found.entry
     assert entry is not None
+    if not expected.conditional and _is_conditional(_block_of(value)):
+        expected = replace(expected, conditional=True)
     source = _source(value, entry, ranges)
     if source is not None:
         argument, exact = source
@@ -253,6 +255,14 @@ def _is_conditional(block: Block | None) -> bool:
             return True
         block = parent.parent
     return False
+
+
+def _is_once(block: Block | None, entry: Block) -> bool:
+    """Whether a block is that of the entry or of its branches: no loop runs it several times."""
+    while block is not None and block is not entry:
+        parent = block.parent_op()
+        block = parent.parent if isinstance(parent, scf.IfOp) else None
+    return block is entry
 
 
 def _source(value: SSAValue, entry: Block, ranges: TensorRanges) -> tuple[int, bool] | None:
@@ -299,7 +309,12 @@ def _slice(value: SSAValue, entry: Block) -> list[MsOp] | None:
                 return None
             continue
         op = current.owner
-        if not isinstance(op, MsOp) or not isinstance(op, _LIGHT) or op.parent is not entry or len(found) >= _FEW:
+        if (
+            not isinstance(op, MsOp)
+            or not isinstance(op, _LIGHT)
+            or not _is_once(op.parent, entry)
+            or len(found) >= _FEW
+        ):
             return None
         if is_done:
             found[op] = None
