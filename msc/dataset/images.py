@@ -258,7 +258,9 @@ class ImageFolderDataset(IndexedDataset):
             if path.name.lower().endswith(endings) and not path.is_dir()
         ]
         if not self._files:
-            raise ApiValueError("MSC0870", f"dataset_dir: '{folder}' has no folders with image files in them")
+            message = f"dataset_dir: '{folder}' has no folders with image files in them"
+            advice = "a class is a folder: FOLDER/CLASS/*.png; `extensions` names other kinds of files"
+            raise ApiValueError("MSC0870", message, help=advice)
         self._decodes = bool(decode)
 
     def total(self) -> int:

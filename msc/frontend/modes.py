@@ -134,7 +134,8 @@ def set_context(**settings: Any) -> Context:
             raise ApiValueError("MSC0814", f"there is no setting '{name}'", help=did_you_mean(name, _DEFAULTS))
         if name in _CHOICES and value not in _CHOICES[name]:
             words = ", ".join(map(repr, _CHOICES[name]))
-            raise ApiValueError("MSC0814", f"set_context: {name} is {value!r}, not one of {words}")
+            advice = "msc.PYNATIVE_MODE runs operations one by one, msc.GRAPH_MODE compiles" if name == "mode" else None
+            raise ApiValueError("MSC0814", f"set_context: {name} is {value!r}, not one of {words}", help=advice)
         if name != "mode":
             unused("set_context", **{name: value})
         if name == "jit_config" and isinstance(value, dict):

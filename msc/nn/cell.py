@@ -91,11 +91,14 @@ class Cell(metaclass=CountedType):
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the cell computes."""
+        own = [n for n in vars(type(self)) if not n.startswith("_")]
+        advice = "construct(self, ...) says what a cell computes"
         raise ApiAttributeError(
             "MSC0820",
             f"{type(self).__name__} has no method 'construct'",
-            help=did_you_mean("construct", [n for n in vars(type(self)) if not n.startswith("_")])
-            or "define construct(self, ...); it says what the cell computes",
+            help=f"{advice}: rename forward"
+            if "forward" in own
+            else did_you_mean("construct", own) or f"define it: {advice}",
         )
 
     @public_call

@@ -171,6 +171,8 @@ def nll_loss(
     if target.shape != wanted:
         message = f"the classes have shape {target.shape}; for an input of {x.shape} it must be {wanted}"
         advice = "the input is one example: a data set gives batches after .batch(32)" if single else None
+        if x.ndim > 1 and target.shape == (*wanted[:1], 1, *wanted[1:]):
+            advice = "classes.squeeze(1) leaves out the dimension of 1"
         raise ApiValueError("MSC0201", f"nll_loss: {message}", help=advice)
     if single:
         x, target = expand_dims(x, 0), reshape(target, (1,))

@@ -158,4 +158,6 @@ def _head(file: Path) -> bytes:
 
 def _refused(name: str, reason: str) -> MscError:
     message = f"{name} is not an artifact that this msc can load"
-    return MscError(Diagnostic("MSC0504", message, notes=(reason,), help="compile the model again"))
+    is_model = name.strip("'").endswith((".mir", ".onnx", ".py"))
+    advice = "msc.compile makes an artifact of a model" if is_model else "compile the model again"
+    return MscError(Diagnostic("MSC0504", message, notes=(reason,), help=advice))

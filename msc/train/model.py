@@ -329,7 +329,9 @@ class Model:
     def _check_evaluation(self, dataset: Any) -> None:
         if self._eval_network is None or not self._metrics:
             missing = "metrics" if not self._metrics else "loss_fn or eval_network"
-            raise ApiValueError("MSC0876", f"evaluation needs {missing}, which this Model was made without")
+            advice = 'as in Model(net, nn.CrossEntropyLoss(), metrics={"accuracy"})'
+            message = f"evaluation needs {missing}, which this Model was made without"
+            raise ApiValueError("MSC0876", message, help=advice)
         self._check_dataset("valid_dataset", dataset)
 
     def _evaluate(self, dataset: Dataset, members: Callbacks) -> dict[str, Any]:

@@ -38,6 +38,8 @@ def picture(data: Array, name: str) -> Any:
     try:
         found = image.open(io.BytesIO(data.tobytes()))
         return found.convert("RGB")
+    except image.UnidentifiedImageError:
+        raise ApiValueError("MSC0870", f"{name} cannot be decoded: it is no image of a known format") from None
     except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
         raise ApiValueError("MSC0870", f"{name} cannot be decoded: {error}") from None
 

@@ -64,8 +64,11 @@ def _target(path: Path, text: str) -> Any:
     _refuse_foreign(path, {name: found} if found is not None else own)
     if found is None or not (callable(found) or isinstance(found, Cell)):
         choices = ", ".join(cells) or "none"
-        help_ = did_you_mean(name, cells) if name else f"write {path}:Net"
-        message = f"'{path}' has no Cell or function '{name}'; its Cells: {choices}"
+        help_ = did_you_mean(name, cells) if name else f"write {path}:{next(iter(cells), 'Net')}"
+        message = (
+            f"'{path}' has no Cell or function '{name}'" if name else f"'{path}' is given without the name of a Cell"
+        )
+        message = f"{message}; its Cells: {choices}"
         raise MscError(Diagnostic("MSC0851", message, help=help_))
     if not isinstance(found, type):
         if called:

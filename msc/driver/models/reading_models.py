@@ -137,6 +137,8 @@ def stage_of_model(model: str, table: StageTable, start: str | None = None) -> S
 def _unknown_kind(model: str, known: Sequence[str]) -> Diagnostic:
     """What to say of a file that is no model by its name: whose it is, or which file beside it is meant."""
     path = Path(model)
+    if path.is_dir():
+        return Diagnostic("MSC0006", f"'{model}' is a folder, not a model; msc reads {', '.join(known)}")
     near = near_file(path)
     foreign = file_advice(path.name)
     if foreign is not None and (path.exists() or near is None):

@@ -88,8 +88,11 @@ def _advising(graph: GraphProto, binding: Binding) -> Generator[None]:
     except UnknownSize as error:
         constants = {tensor.name for tensor in graph.initializer}
         names = (n for info in graph.input if info.name not in constants for n in dimension_names(info))
-        given = " ".join(f"--dim {shown(name)}=8" for name in dict.fromkeys(names) if name and name not in binding.dims)
-        raise UnknownSize(replace(error.diagnostics[0], help=f"give the open sizes, as in {given}")) from error
+        open_names = [shown(name) for name in dict.fromkeys(names) if name and name not in binding.dims]
+        given = " ".join(f"--dim {name}=8" for name in open_names)
+        ranges = " ".join(f"--dim {name}=1..8" for name in open_names)
+        advice = f"give the open sizes, as in {given}, or ranges of them, as in {ranges}"
+        raise UnknownSize(replace(error.diagnostics[0], help=advice)) from error
 
 
 def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Binding) -> list[str]:

@@ -178,6 +178,15 @@ BROKEN = {
 """A MODEL and the text of its file, by the code of the error."""
 
 
+def test_a_file_with_several_cells_and_no_name(tmp_path: Path) -> None:
+    cell = "class {}(nn.Cell):\n    def construct(self, x):\n        return x\n"
+    (tmp_path / "net.py").write_text(f"from msc import nn\n{cell.format('A')}{cell.format('B')}", "utf-8")
+    done = run("compile", str(tmp_path / "net.py"), "--input", "x=2x4xf32", "-o", str(tmp_path / "net.so"))
+    assert "error[MSC0851]" in done.stderr
+    assert "without the name of a Cell; its Cells: A, B" in done.stderr
+    assert f"help: write {tmp_path / 'net.py'}:A" in done.stderr
+
+
 @pytest.mark.parametrize("code", BROKEN)
 def test_mistakes_in_a_file_are_told_at_the_users_line(code: str, tmp_path: Path) -> None:
     model, text = BROKEN[code]

@@ -120,7 +120,7 @@ def test_image_folders(tmp_path: Path) -> None:
     decoded = raw.map(ds.vision.Decode(), "image")
     assert [(int(i.max()), int(n)) for i, n in decoded.rows(ds_run())] == [(50, 7)]
     (tmp_path / "cat" / "a.png").write_bytes(b"no image")
-    with pytest.raises(msc.MscError, match="cannot be decoded") as error:
+    with pytest.raises(msc.MscError, match="cannot be decoded: it is no image of a known format") as error:
         list(data.rows(ds_run()))
     assert error.value.diagnostics[0].code == "MSC0870"
 

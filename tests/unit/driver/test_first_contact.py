@@ -51,6 +51,12 @@ def test_a_model_that_is_not_there(model: Path) -> None:
     assert "did you mean 'small.mir'?" in failure(model.with_name("smal.mir"))
 
 
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    text = failure(tmp_path)
+    assert "MSC0006" in text
+    assert "is a folder" in text
+
+
 def test_mlir_is_mir() -> None:
     for name, stage in (("a.mlir", "graph"), ("a.gk.mlir", "gk")):
         found = TABLE.of_file(name)

@@ -122,7 +122,9 @@ def test_values_and_sizes_that_are_not_known() -> None:
     text = failing(classifier(), dims={"batch": 2})
     assert "MSC0712" in text
     assert "--input-value axes=..." in text
-    assert "MSC0713" in failing(classifier(), input_values={"axes": np.array([1])})
+    text = failing(classifier(), input_values={"axes": np.array([1])})
+    assert "MSC0713" in text
+    assert "--dim batch=8, or ranges of them, as in --dim batch=1..8" in text
     assert "did you mean 'batch'?" in failing(classifier(), dims={"bacth": 2})
 
 

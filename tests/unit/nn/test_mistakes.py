@@ -28,6 +28,11 @@ Foreign.__name__ = "Tensor"
 Foreign.__module__ = "torch"
 
 
+class Forward(nn.Cell):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
 def assigned(value: Any) -> None:
     layer: Any = nn.Dense(4, 3)
     layer.weight = value
@@ -35,6 +40,11 @@ def assigned(value: Any) -> None:
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "too few classes": (lambda: ops.cross_entropy(X, CLASSES), "MSC0201", "must be (3,)", ""),
+    "classes as a column of nll": (
+        lambda: ops.cross_entropy(X, Tensor(np.ones((3, 1), np.int32))), "MSC0201", "must be (3,)", "squeeze(1)",
+    ),
+    "a method of another framework": (lambda: Forward()(X), "MSC0820", "no method 'construct'", "rename forward"),
+    "a mode as text": (lambda: msc.set_context(mode="graph"), "MSC0814", "mode is 'graph'", "msc.GRAPH_MODE"),
     "classes of nll": (lambda: ops.nll_loss(X, CLASSES), "MSC0201", "must be (3,)", ""),
     "classes as a column": (
         lambda: nn.SoftmaxCrossEntropyWithLogits(sparse=True)(X, Tensor(np.ones((3, 1), np.int32))),

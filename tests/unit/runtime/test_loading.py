@@ -90,6 +90,12 @@ def test_flipped_bits_are_refused(model_path: Path) -> None:
             load(bytes(damaged))
 
 
+def test_a_model_is_no_artifact(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"a model")
+    with pytest.raises(MscError, match=r"MSC0504(.|\n)*msc.compile makes an artifact"):
+        load(tmp_path / "net.onnx")
+
+
 def test_foreign_libraries_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text("int x;")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "x.so", "x.c"], cwd=tmp_path, check=True)
