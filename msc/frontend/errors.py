@@ -27,6 +27,9 @@ _MAXIMUM_CALLERS = 8
 _PUBLIC = ("msc", "msc.nn", "msc.ops", "msc.train.callback", "msc.dataset", "msc.common.initializer")
 """Where a name is looked for that another of these modules does not have."""
 
+OVERFLOW = "MSC0834"
+"""The code of integers that need more than 64 bits."""
+
 
 class ApiError(MscError):
     """A mistake in a call of the Python API; the location is the user's line, the notes are the calls to it."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
-from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
+from msc.frontend.errors import OVERFLOW, ApiTypeError, ApiValueError, at_user_line
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -134,11 +134,11 @@ class Jitted(Generic[P, R]):
             from msc.frontend.reader.entry import call_inside
 
             return call_inside(self.__msc_function__, args, kwargs)
-        direct = None if kwargs else self._direct.get(_shapes(args))
-        if direct is not None and direct.captured.broken() is None:
-            return direct.called(args)
         from msc.frontend.reader.entry import signature_of, taken_apart
 
+        direct = None if kwargs else self._direct.get(_shapes(args))
+        if direct is not None and direct.captured.broken() is None:
+            return self._fitting(lambda: direct.called(args), lambda: taken_apart(args, kwargs))
         arguments = taken_apart(args, kwargs)
         key = signature_of(arguments)
         entry = self._find(key)
@@ -147,7 +147,17 @@ class Jitted(Generic[P, R]):
         key = None if kwargs else _shapes(args)
         if key is not None and entry.is_direct(len(args)):
             self._direct[key] = entry
-        return _run(entry, arguments)
+        return self._fitting(lambda: _run(entry, arguments), lambda: arguments)
+
+    def _fitting(self, run: Callable[[], Any], arguments: Callable[[], Arguments]) -> Any:
+        """What a graph gives; a call whose integers need more than 64 bits runs in PyNative mode."""
+        try:
+            return run()
+        except MscError as error:
+            first = error.diagnostics[0]
+            if first.code != OVERFLOW:
+                raise
+            return self._eager(arguments(), first.message, str(first.location or ""))
 
     def _find(self, key: Any) -> CompiledGraph | None:
         """An entry whose guards hold, the most recent one first."""
@@ -190,7 +200,7 @@ class Jitted(Generic[P, R]):
             self._direct.clear()
         entries.append(entry)
         self.history.add(CompilationEvent("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
-        return _run(entry, arguments)
+        return self._fitting(lambda: _run(entry, arguments), lambda: arguments)
 
     def _compile(self, captured: Captured) -> CompiledGraph:
         from msc.frontend.execution import compiled, program_of, runs

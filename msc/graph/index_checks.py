@@ -39,7 +39,8 @@ from msc.support.diagnostics import Diagnostic, Location, MscError
 class Expected:
     """What the elements of a tensor must be: from `low` to `high`, or `but`. Words say it: `what`, element, `whole`.
 
-    If it is `conditional`, a branch decides whether the tensor is used.
+    If it is `conditional`, a branch decides whether the tensor is used. If there is `shown_by`, that tensor is looked
+    at instead.
     """
 
     low: int
@@ -50,6 +51,8 @@ class Expected:
     help: str | None = None
     location: Location | None = None
     conditional: bool = False
+    code: str = "MSC0610"
+    shown_by: SSAValue | None = None
 
     def fails_at(self, array: Array) -> Array:
         """Where an array has other elements."""
@@ -61,7 +64,7 @@ class Expected:
         place = [int(i) for i in np.argwhere(outside)[0]]
         at = f" at {place}" if place else ""
         message = f"{self.what} {array[tuple(place)]}{at} is outside {self.whole}"
-        return MscError(Diagnostic("MSC0610", message, self.location, help=self.help))
+        return MscError(Diagnostic(self.code, message, self.location, help=self.help))
 
     def check(self, array: Array) -> None:
         """Raises MSC0610."""
@@ -193,7 +196,7 @@ def index_checks(
     for value, expected in [*((v, e) for v, e in said if _is_there(v, entry)), *indices]:
         range_ = ranges.of(value)
         if range_ is None or expected.low > range_[0] or range_[1] > expected.high:
-            _add(found, value, expected, ranges)
+            _add(found, expected.shown_by or value, expected, ranges)
         if expected.but is None and not expected.conditional:
             ranges.assume(value, (expected.low, expected.high))
     return found
@@ -217,7 +220,7 @@ def _add(found: IndexChecks, value: SSAValue, expected: Expected, ranges: Tensor
     """The cheapest check of a value; none for one that a loop computes, or chooses."""
     entry = found.entry
     assert entry is not None
-    if not expected.conditional and _is_conditional(_block_of(value)):
+    if not expected.conditional and _is_conditional(block_of(value)):
         expected = replace(expected, conditional=True)
     source = _source(value, entry, ranges)
     if source is not None:
@@ -226,7 +229,7 @@ def _add(found: IndexChecks, value: SSAValue, expected: Expected, ranges: Tensor
         return
     operations = _slice(value, entry)
     if operations is None:
-        if _block_of(value) is entry and not expected.conditional:
+        if block_of(value) is entry and not expected.conditional:
             found.results.append((value, expected))
         return
     check = ComputedCheck(expected, value, operations)
@@ -236,13 +239,14 @@ def _add(found: IndexChecks, value: SSAValue, expected: Expected, ranges: Tensor
         expected.check(_evaluated(check, {}, found.weights))
 
 
-def _block_of(value: SSAValue) -> Block | None:
+def block_of(value: SSAValue) -> Block | None:
+    """The block that computes a value, or whose argument it is."""
     return value.owner if isinstance(value.owner, Block) else value.owner.parent
 
 
 def _is_there(value: SSAValue, entry: Block) -> bool:
     """Whether a value is one of the graph, and not of a block that was given up."""
-    block = _block_of(value)
+    block = block_of(value)
     while block is not None and block is not entry:
         block = block.parent_block()
     return block is entry
@@ -257,7 +261,7 @@ def _is_conditional(block: Block | None) -> bool:
     return False
 
 
-def _is_once(block: Block | None, entry: Block) -> bool:
+def is_once(block: Block | None, entry: Block) -> bool:
     """Whether a block is that of the entry or of its branches: no loop runs it several times."""
     while block is not None and block is not entry:
         parent = block.parent_op()
@@ -274,7 +278,7 @@ def _source(value: SSAValue, entry: Block, ranges: TensorRanges) -> tuple[int, b
                 range_, whole = ranges.of(op.operands[0]), type_range(tensor_type(value.type).element_type)
                 if range_ is None or whole is None or range_[0] < whole[0] or range_[1] > whole[1]:
                     return None
-            case ms.ExtractSliceOp() as op if _block_of(value) is not entry:
+            case ms.ExtractSliceOp() as op if block_of(value) is not entry:
                 pass  # a loop runs over all of them
             case ms.SliceOp() | ms.ExtractSliceOp() | GatheringOp() as op:
                 exact = False
@@ -312,7 +316,7 @@ def _slice(value: SSAValue, entry: Block) -> list[MsOp] | None:
         if (
             not isinstance(op, MsOp)
             or not isinstance(op, _LIGHT)
-            or not _is_once(op.parent, entry)
+            or not is_once(op.parent, entry)
             or len(found) >= _FEW
         ):
             return None

@@ -23,7 +23,7 @@ from msc.frontend.capture import Property, Symbol
 from msc.frontend.dtypes import DType, by_name
 from msc.frontend.immediate import built
 from msc.frontend.parameter import Parameter
-from msc.graph.index_checks import Expected, IndexChecks, index_checks
+from msc.graph.index_checks import Expected, IndexChecks, block_of, index_checks, is_once
 from msc.ir.locations import file_location
 from msc.ir.typed import tensor_type as type_of
 from msc.support.arrays import Array
@@ -239,7 +239,10 @@ class Graph:
         return index_checks(self.entry, self.expected, self.within, self.weights())
 
     def _expected_values(self) -> set[SSAValue]:
-        return {value for value, _ in self.expected}
+        values = {
+            shown for value, expected in self.expected for shown in (value, expected.shown_by) if shown is not None
+        }
+        return {value for value in values if is_once(block_of(value), self.entry)}
 
     def finish(self, results: Sequence[SSAValue]) -> ModuleOp:
         """The module: `@main` with these results, and the parameters that it reads."""

@@ -1,7 +1,7 @@
 """Python numbers that are not known when a program is read: counters of loops, comparisons, mutable arguments.
 
-They compute as Python does, with 64 bits: `int` as i64, `float` as f64. Beside a tensor they are numbers: the tensor's
-element type wins as it does over a literal.
+They compute as Python does: `int` as i64, `float` as f64; a call whose integers need more bits runs in PyNative mode.
+Beside a tensor they are numbers: the tensor's element type wins as it does over a literal.
 """
 
 # Values of user programs are of any type, and so is what they hold.
@@ -17,9 +17,15 @@ from typing import Any
 import numpy as np
 
 from msc.frontend import dtypes
+from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dispatch import apply
 from msc.frontend.dtypes import BOOLEAN, DType
+from msc.frontend.errors import OVERFLOW
 from msc.frontend.tensor import Tensor, concrete
+from msc.graph.index_checks import Expected
+
+_SAFE = 2**62
+"""What floats show of integers is not exact: those that are nearly too large are taken for such."""
 
 DTYPES: dict[type, DType] = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
 
@@ -92,8 +98,7 @@ class RuntimeNumber:
         return RuntimeNumber(kind, apply("abs", as_kind(self, kind)))
 
     def _times(self, factor: int) -> RuntimeNumber:
-        kind = int if self.kind is bool else self.kind
-        return RuntimeNumber(kind, apply("mul", as_kind(self, kind), as_kind(factor, kind)))
+        return _MUL(self, factor)
 
     def __eq__(self, other: object) -> Any:
         return compare("equal", self, other)
@@ -172,9 +177,21 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
         if not (_has_64_bits(a) and _has_64_bits(b)):
             return getattr(operator, name)(_plain(a), _plain(b))
         kind: Any = max(int, *kinds, key=_rank)
-        return RuntimeNumber(kind, apply(name, as_kind(a, kind), as_kind(b, kind)))
+        result = apply(name, as_kind(a, kind), as_kind(b, kind))
+        if kind is int:
+            _fits(result, apply(name, *(apply("cast", as_kind(x, int), dtype=dtypes.float64) for x in (a, b))))
+        return RuntimeNumber(kind, result)
 
     return compute
+
+
+def _fits(result: Tensor, rounded: Tensor) -> None:
+    """Expect that an integer, which is also computed as a float, has 64 bits: Python's integers have any number."""
+    graph: Any = getattr(INSTALLED.builder, "graph", None)
+    value, shown = result.content, rounded.content
+    if graph is not None and isinstance(value, Symbol) and isinstance(shown, Symbol):
+        whole = "what 64 bits hold, which graph mode computes with"
+        graph.expect(value.ssa, Expected(-_SAFE, _SAFE, "an integer", whole, code=OVERFLOW, shown_by=shown.ssa))
 
 
 def _quotient(a: Any, b: Any) -> Any:

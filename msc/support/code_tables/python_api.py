@@ -107,6 +107,12 @@ CODES: tuple[Code, ...] = (
         "A function, operator, layer or method got arguments that it does not take, or that do not fit "
         "together. The message names the argument, the help shows the signature; MSC_TRACEBACK=1 shows more.",
     ),
+    Code(
+        "MSC0834",
+        "integer of more than 64 bits",
+        "Graph mode computes Python's integers with 64 bits where a tensor decides them. A call that needs more runs "
+        "in PyNative mode. Where a graph is split, that is too late: compute with floats, or with smaller numbers.",
+    ),
     Code("MSC0832", "a module of the API has no such name", "`python -m msc.names` lists all names that exist here."),
     Code(
         "MSC0856",

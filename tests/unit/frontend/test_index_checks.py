@@ -149,3 +149,23 @@ def test_an_index_of_a_branch_is_refused_only_where_the_branch_runs(shift: int) 
         assert compiled(*arguments).asnumpy().tolist() == chosen(*arguments).asnumpy().tolist()
     with pytest.raises(msc.MscError, match="MSC0610"):
         compiled(table, outside, Tensor(np.float32(1)))
+
+
+@pytest.mark.parametrize("value", [3, 2**61 - 1, 2**61, -(2**61) - 1, 2**63 - 1, -(2**63)])
+def test_integers_of_tensors_have_any_number_of_bits(value: int) -> None:
+    def computed(k: Tensor) -> tuple[int, int, int]:
+        n = int(k)
+        return n * 4, n**2 - 1, -n + n
+
+    compiled = msc.jit(computed)
+    for each in (Tensor(np.int64(2)), Tensor(np.int64(value))):
+        assert compiled(each) == computed(each)
+
+
+def test_a_part_of_a_split_graph_refuses_integers_of_more_than_64_bits() -> None:
+    def split(k: Tensor) -> int:
+        n = int(k) * 4
+        return len(str(n))
+
+    with pytest.raises(MscError, match="MSC0834"):
+        msc.jit(split)(Tensor(np.int64(2**62)))
