@@ -48,7 +48,8 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, str, ast.FunctionDef]]:
 
 def is_said_only(node: ast.FunctionDef) -> bool:
     """Whether a function is an interface: nothing is in it, or it refuses everything."""
-    return all(isinstance(s, ast.Expr | ast.Pass | ast.Raise) and not _calls(s) for s in node.body)
+    refuses = isinstance(node.body[-1], ast.Raise) and not any(isinstance(n, ast.Return) for n in ast.walk(node))
+    return refuses or all(isinstance(s, ast.Expr | ast.Pass) and not _calls(s) for s in node.body)
 
 
 def _calls(statement: ast.stmt) -> bool:
