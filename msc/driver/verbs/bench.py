@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 
 import click
 
@@ -54,16 +55,18 @@ def command(
     """
     from msc.driver.models.model_inputs import read_values
     from msc.driver.reports.benchmark import Workload, benchmark, measurement_text
+    from msc.driver.reports.run_trace import is_trace, trace_text
+    from msc.support.files import file_to_write
+    from msc.support.outputs import OutputSet
 
     workload = Workload(read_values(inputs), seed, warm_up, seconds)
     by_kernel = kernels or trace is not None or peaks or sort != "call"
-    measured = benchmark(model, options, workload, by_kernel=by_kernel, use_cache=not no_cache, peaks_again=peaks)
+    with OutputSet() as files, ExitStack() as opened:
+        # The file is opened first: whether it can be written is told before the time is spent.
+        file = None if trace is None else opened.enter_context(files.open(file_to_write(trace), is_trace))
+        measured = benchmark(model, options, workload, by_kernel=by_kernel, use_cache=not no_cache, peaks_again=peaks)
+        if file is not None:
+            file.write(trace_text(measured, model, options.team).encode("utf-8"))
     say(json.dumps(measured.to_json()) if as_json else measurement_text(measured, sort))
     if trace is not None:
-        from msc.driver.reports.run_trace import is_trace, trace_text
-        from msc.support.files import file_to_write
-        from msc.support.outputs import OutputSet
-
-        with OutputSet() as files:
-            files.write(file_to_write(trace), trace_text(measured, model, options.team), is_trace)
         say(f"wrote {trace}: open it in https://ui.perfetto.dev", err=True)

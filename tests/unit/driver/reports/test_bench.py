@@ -127,6 +127,15 @@ def test_a_trace_of_calls() -> None:
     assert slices[1]["args"]["computes"] == "MatMul '/fc'"
 
 
+def test_a_trace_that_cannot_be_written_is_told_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*_: Any, **__: Any) -> None:
+        pytest.fail("it measured first")
+
+    monkeypatch.setattr(benchmark, "benchmark", measured)
+    words = ["bench", str(onnx_model(tmp_path)), "--trace", str(tmp_path / "none" / "trace.json")]
+    assert "MSC0004" in str(CliRunner().invoke(command, words).exception)
+
+
 def test_a_trace_is_written_over_a_trace_alone(tmp_path: Path) -> None:
     out = tmp_path / "trace.json"
     words = ["bench", str(onnx_model(tmp_path)), "--seconds", "0", "--trace", str(out)]
