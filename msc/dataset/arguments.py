@@ -78,7 +78,8 @@ def files(name: str, value: Any) -> list[Path]:
         raise ApiValueError("MSC0870", f"{name} {described(value)} names no file")
     for path in found:
         if not path.is_file():
-            raise ApiValueError("MSC0870", f"{name}: there is no file '{path}'")
+            message = f"'{path}' is a folder" if path.is_dir() else f"there is no file '{path}'"
+            raise ApiValueError("MSC0870", f"{name}: {message}")
     return found
 
 

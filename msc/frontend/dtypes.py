@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from msc.frontend.errors import ApiTypeError
+from msc.support.torch_names import TORCH_NAMES
 
 
 class DType:
@@ -123,4 +124,6 @@ def of_python(value: bool | float) -> DType:
 
 def _unknown(what: str) -> ApiTypeError:
     names = ", ".join(dtype.name for dtype in DTYPES)
-    return ApiTypeError("MSC0801", f"{what} is no element type that msc computes on", help=f"there are {names}")
+    is_device = what.strip("'").partition(":")[0] in ("cpu", "cuda", "mps")
+    advice = f"for PyTorch's to: {TORCH_NAMES['to']}" if is_device else f"there are {names}"
+    return ApiTypeError("MSC0801", f"{what} is no element type that msc computes on", help=advice)

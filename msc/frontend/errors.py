@@ -24,7 +24,10 @@ _STANDARD_LIBRARY = str(Path(linecache.__file__).parent) + "/"
 _COMMAND_LINE = _PACKAGE + "driver/verbs/"
 """Around what the command line runs, where there are no lines of the user's."""
 _MAXIMUM_CALLERS = 8
-_PUBLIC = ("msc", "msc.nn", "msc.ops", "msc.train.callback", "msc.dataset", "msc.common.initializer")
+_PUBLIC = (
+    *("msc", "msc.nn", "msc.ops", "msc.train.callback", "msc.dataset", "msc.dataset.transforms", "msc.dataset.vision"),
+    "msc.common.initializer",
+)
 """Where a name is looked for that another of these modules does not have."""
 
 OVERFLOW = "MSC0834"

@@ -273,7 +273,8 @@ def load_param_into_net(
     """
     unused("load_param_into_net", remove_redundancy=remove_redundancy)
     if not isinstance(net, Cell) or not isinstance(parameter_dict, Mapping):
-        raise ApiTypeError("MSC0831", "load_param_into_net takes a Cell and a dictionary of parameters")
+        advice = 'as in load_param_into_net(net, msc.load_checkpoint("net.ckpt"))'
+        raise ApiTypeError("MSC0831", "load_param_into_net takes a Cell and a dictionary of parameters", help=advice)
     given = cast(Mapping[str, Any], parameter_dict)
     own = net.parameters_dict()
     pairs = [(parameter, given[name]) for name, parameter in own.items() if name in given]

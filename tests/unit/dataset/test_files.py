@@ -78,6 +78,7 @@ def test_folders_and_words_that_are_wrong(tmp_path: Path) -> None:
         (lambda: ds.Cifar10Dataset(tmp_path), "there is no file"),
         (lambda: ds.ImageFolderDataset(tmp_path), "no folders with image files"),
         (lambda: ds.CSVDataset(tmp_path / "no.csv"), "there is no file"),
+        (lambda: ds.CSVDataset(tmp_path), "is a folder"),
         (lambda: ds.TextFileDataset(str(tmp_path / "*.txt")), "names no file"),
     ):
         with pytest.raises(msc.MscError, match=words):

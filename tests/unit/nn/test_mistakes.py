@@ -10,6 +10,7 @@ import pytest
 
 import msc
 from msc import MscError, Tensor, nn, ops
+from msc.dataset import vision
 
 X = Tensor(np.ones((3, 4), np.float32))
 IMAGE = Tensor(np.ones((1, 1, 4, 4), np.float32))
@@ -44,6 +45,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: ops.cross_entropy(X, Tensor(np.ones((3, 1), np.int32))), "MSC0201", "must be (3,)", "squeeze(1)",
     ),
     "a method of another framework": (lambda: Forward()(X), "MSC0820", "no method 'construct'", "rename forward"),
+    "a device": (lambda: cast(X).to("cuda:0"), "MSC0801", "'cuda:0'", "no devices"),
+    "a path as parameters": (
+        lambda: msc.load_param_into_net(nn.Dense(4, 3), cast("a.ckpt")), "MSC0831", "a dictionary", "load_checkpoint(",
+    ),
+    "a name of a neighbour": (lambda: cast(vision).Compose([]), "MSC0832", "Compose", "msc.dataset.transforms.Compose"),
     "a mode as text": (lambda: msc.set_context(mode="graph"), "MSC0814", "mode is 'graph'", "msc.GRAPH_MODE"),
     "classes of nll": (lambda: ops.nll_loss(X, CLASSES), "MSC0201", "must be (3,)", ""),
     "classes as a column": (
