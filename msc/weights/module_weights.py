@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
@@ -53,7 +54,14 @@ class Weights(Mapping[str, Array]):
             message = f"the module has parameters, but no attribute {MS_WEIGHTS} names their safetensors file"
             line = f'builtin.module attributes {{{MS_WEIGHTS} = "{_found_in(folder)}"}} {{ ... }}'
             raise MscError(Diagnostic("MSC0306", message, source_location(module), help=f"write {line}"))
-        return cls.open(weights_path(folder, name.data), parameters)
+        try:
+            return cls.open(weights_path(folder, name.data), parameters)
+        except MscError as error:
+            first = error.diagnostics[0]
+            if first.code != "MSC0301" or first.help is not None:
+                raise
+            advice = "weights are a .safetensors file with a tensor for each ms.parameter; --weights names its folder"
+            raise MscError(replace(first, help=advice)) from error
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._names:

@@ -83,7 +83,10 @@ class ConvolutionOp(AccumulatingOp, WeightedWindowOp):
         inputs, group = self.shape(0)[1], self.int_("group")
         outputs, per_group = self.shape(1)[:2]
         if UNKNOWN not in (inputs, per_group) and inputs != per_group * group:
-            raise self.channel_conflict(f"x has {inputs} channels, the weight takes {per_group} in each group")
+            why = f"x has {inputs} channels, the weight takes {per_group} in each group"
+            if self.shape(0)[-1] == per_group * group:
+                why += f"; channels are dimension 1, and the last one is {per_group * group}"
+            raise self.channel_conflict(why)
         if outputs != UNKNOWN and outputs % group:
             raise self.channel_conflict(f"{outputs} output channels do not divide into the groups")
         return inputs, outputs

@@ -42,6 +42,13 @@ def test_weights_that_cannot_be_read_are_not_proposed(model: Path) -> None:
     assert "did you mean" not in failure(model)
 
 
+def test_what_weights_are(model: Path) -> None:
+    model.with_suffix(".safetensors").unlink()
+    text = failure(model)
+    assert "MSC0301" in text
+    assert "a tensor for each ms.parameter; --weights names its folder" in text
+
+
 def test_a_line_that_names_the_weights(model: Path) -> None:
     model.write_text(model.read_text().replace('attributes {ms.weights = "small.safetensors"} ', ""))
     assert 'help: write builtin.module attributes {ms.weights = "small.safetensors"} { ... }' in failure(model)

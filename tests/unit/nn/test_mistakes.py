@@ -50,6 +50,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         lambda: msc.load_param_into_net(nn.Dense(4, 3), cast("a.ckpt")), "MSC0831", "a dictionary", "load_checkpoint(",
     ),
     "a name of a neighbour": (lambda: cast(vision).Compose([]), "MSC0832", "Compose", "msc.dataset.transforms.Compose"),
+    "channels last": (lambda: nn.Conv2d(4, 3, 1)(IMAGE), "MSC0201", "dimension 1, and the last one is 4", ""),
     "a mode as text": (lambda: msc.set_context(mode="graph"), "MSC0814", "mode is 'graph'", "msc.GRAPH_MODE"),
     "classes of nll": (lambda: ops.nll_loss(X, CLASSES), "MSC0201", "must be (3,)", ""),
     "classes as a column": (
