@@ -26,6 +26,7 @@ from xdsl.irdl import PropertyDef, VerificationContext, base, opt_prop_def, prop
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 Plain: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | Attribute
 PlainValue: TypeAlias = bool | int | float | str | Sequence[int] | Sequence[float] | Attribute | np.integer[Any]
@@ -232,12 +233,12 @@ def parse_value(parser: Parser, expects_real: bool) -> Attribute:
 
 
 _SHORT_EXPONENT = re.compile(r"-?[0-9]+[eE]([-+]?[0-9]+)")
-"""A float without a point, `1e-05`: Python writes it, MLIR's lexer takes it for three tokens or more."""
+"""A float without a point, `1e-05`: Python writes it, MLIR's lexer, unlike msc's, takes it for three tokens or more."""
 
 
 def _parse_optional_number(parser: Parser) -> int | float | None:
     text = _SHORT_EXPONENT.match(parser.lexer.input.content, parser.pos)
-    if text is None:
+    if text is None or type(parser.lexer) is not MLIRLexer:
         return parser.parse_optional_number()
     parser.parse_integer()
     if len(parser.parse_identifier()) == 1:
