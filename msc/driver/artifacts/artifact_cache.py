@@ -80,6 +80,7 @@ class ArtifactCache:
         if self.cache is None or self._base is None:
             return None
         names = sorted(files)
+        kept: Path | None = None
         try:
             if any(self._is_new(self._folder / name) for name in names):
                 return None
@@ -89,7 +90,7 @@ class ArtifactCache:
             recipe = {"files": names, "warnings": list(warnings)}
             write_text(self._recipe(self.cache), json.dumps(recipe), durable=False)
         except (OSError, MscError):
-            return None
+            pass  # the library may have moved already
         return kept
 
     def _is_new(self, path: Path) -> bool:

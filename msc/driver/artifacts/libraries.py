@@ -85,6 +85,9 @@ def _build(model: str, options: CompileOptions, reporting: Reporting, store: Art
             kept = store.put(folder / "model.so", compilation.model.weight_files(), warnings_of(compilation.module))
         if store is not None and kept is not None:
             return Library(kept, store.cache, None, compilation.input_files(), compilation)
+        if store is not None and not (folder / "model.so").is_file():
+            # The cache took it, and another program emptied the cache before it was entered.
+            return _build(model, options, reporting, None)
         return Library(folder / "model.so", None, folder, compilation.input_files(), compilation)
     finally:
         if kept is not None or not (folder / "model.so").is_file():

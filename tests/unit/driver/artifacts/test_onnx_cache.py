@@ -12,6 +12,8 @@ from safetensors.numpy import save
 
 import msc
 from msc import MscError
+from msc.driver.artifacts import artifact_cache
+from msc.runtime.cache import Cache
 from tests.unit.importers.models import model, node, tensor
 
 
@@ -43,6 +45,24 @@ def test_also_if_size_and_time_look_the_same(beside: Path) -> None:
     data.write_bytes(np.full(64, 7, np.float32).tobytes())
     os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert value(beside) == 7
+
+
+def test_a_library_that_the_cache_loses_is_compiled_again(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where another program empties the cache just after the library has moved into it."""
+
+    def lost(self: Cache, key: str, artifact: Path) -> None:
+        artifact.unlink()
+
+    monkeypatch.setattr(Cache, "take", lost)
+    assert value(beside) == 0
+
+
+def test_a_library_whose_recipe_cannot_be_written_is_loaded(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, text: str, **_: bool) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(artifact_cache, "write_text", full)
+    assert value(beside) == 0
 
 
 def test_external_data_that_has_gone_is_no_hit(beside: Path) -> None:
