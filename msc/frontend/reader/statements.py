@@ -7,9 +7,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
+import sys
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import Any
 
+from msc.frontend.capture import capturing
+from msc.frontend.reader import attributes
 from msc.frontend.reader.assignments import assign, delete
 from msc.frontend.reader.branches import branch, guarded
 from msc.frontend.reader.expressions import condition_of
@@ -110,6 +116,47 @@ def _global_(frame: Frame, node: ast.Global) -> None:
 @reads(ast.Nonlocal)
 def _nonlocal_(frame: Frame, node: ast.Nonlocal) -> None:
     return None
+
+
+@reads(ast.Import)
+def _import_(frame: Frame, node: ast.Import) -> None:
+    for alias in node.names:
+        module = _imported(frame, alias.name)
+        bound = module if alias.asname else sys.modules[alias.name.partition(".")[0]]
+        _bind(frame, alias.asname or alias.name.partition(".")[0], bound)
+
+
+@reads(ast.ImportFrom)
+def _import_from_(frame: Frame, node: ast.ImportFrom) -> None:
+    package = frame.globals.get("__package__") or ""
+    name = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+    module = _imported(frame, name)
+    for alias in node.names:
+        inner, is_package = f"{name}.{alias.name}", hasattr(module, "__path__")
+        if is_package and not hasattr(module, alias.name) and importlib.util.find_spec(inner) is not None:
+            _imported(frame, inner)
+        try:
+            value = attributes.load(frame, module, alias.name)
+        except AttributeError:
+            raise ImportError(f"cannot import name {alias.name!r} from {name!r}") from None
+        _bind(frame, alias.asname or alias.name, value)
+
+
+def _imported(frame: Frame, name: str) -> ModuleType:
+    """A module, whose code runs outside of the graph if nothing has imported it before."""
+    if name not in sys.modules:
+        try:
+            with capturing(None):
+                importlib.import_module(name)
+        except ImportError:
+            frame.session.stop_caching(f"'{name}' cannot be imported now")
+            raise
+    frame.session.guards.variable(sys.modules, name, sys.modules[name])
+    return sys.modules[name]
+
+
+def _bind(frame: Frame, name: str, value: Any) -> None:
+    assign(frame, ast.Name(name, ast.Store()), value)
 
 
 @reads(ast.If)
