@@ -259,7 +259,7 @@ class ImageFolderDataset(IndexedDataset):
         ]
         if not self._files:
             message = f"dataset_dir: '{folder}' has no folders with image files in them"
-            advice = "a class is a folder: FOLDER/CLASS/*.png; `extensions` names other kinds of files"
+            advice = "a class is a folder: FOLDER/CLASS/NAME.png; `extensions` names other kinds of files"
             raise ApiValueError("MSC0870", message, help=advice)
         self._decodes = bool(decode)
 
