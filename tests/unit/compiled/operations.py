@@ -23,11 +23,12 @@ from tests.unit.dialects.conftest import CASES
 UNARY = (
     "neg abs sign exp expm1 log log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh "
     "asinh acosh atanh erf sigmoid softplus floor ceil round trunc relu is_nan is_inf identity logical_not bitwise_not "
-    "stop_gradient silu relu6 mish softsign selu hard_swish leaky_relu elu celu hard_sigmoid gelu"
+    "stop_gradient silu relu6 mish softsign selu hard_swish leaky_relu elu celu hard_sigmoid gelu logit"
 ).split()
 BINARY = (
     "add sub mul div floor_div mod rem pow maximum minimum equal not_equal less less_equal greater greater_equal atan2 "
-    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor shift_left shift_right"
+    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor shift_left shift_right "
+    "mul_no_nan xlogy log_add_exp binary_cross_entropy"
 ).split()
 UNARY_SHAPES = ("", "1", "7", "3x1x5", "4x33", "2x0x3")
 BINARY_SHAPES = (("", ""), ("5", ""), ("3x1", "2x1x4"), ("4x33", "33"), ("1x7", "3x1"), ("2x3x17", "2x3x17"))
