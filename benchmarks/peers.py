@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import msc
 from benchmarks.model import Array, Model
 
 Runner = Callable[[], Array]
@@ -50,7 +51,7 @@ class Peer(ABC):
 
 class Msc(Peer):
     name = "msc"
-    package = "msc"
+    package = msc.DISTRIBUTION
     call = "f(x), NumPy in and out"
 
     def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
