@@ -86,7 +86,7 @@ def test_the_command_measures_and_writes_json(tmp_path: Path) -> None:
 class _Ending(Peer):
     """An engine that takes its process with it."""
 
-    name, package, call = "ending", "msc", "none"
+    name, package, call = "ending", "onnxruntime", "none"
 
     def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
         os._exit(7)
