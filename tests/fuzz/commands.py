@@ -101,7 +101,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "small files": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
     "no files": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     "few descriptors": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)),
-    "no TMPDIR": lambda: os.environ.update(TMPDIR="/nowhere"),
+    "no TMPDIR": lambda: os.environ.update(TMPDIR=os.path.abspath("absent")),
     "full TMPDIR": lambda: os.environ.update(TMPDIR="/dev/full"),
     "no cache": lambda: os.environ.update(XDG_CACHE_HOME="/dev/null/x"),
     "no HOME": lambda: os.unsetenv("HOME"),

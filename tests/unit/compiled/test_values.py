@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from msc.dialects.arrays import numpy_dtype
-from tests.unit.compiled.values import EXACT, assert_close
+from msc.dialects.ms import OPERATIONS, rounding
+from tests.unit.compiled.values import ELEMENTARY, EXACT, assert_close
+from tests.unit.graph.expand.test_expanders import STRUCTURAL
 
 SMOOTH = ("softmax", "sigmoid", "gelu", "layer_norm", "reduce_sum", "matmul", "avg_pool2d", "l2_normalize")
 
@@ -31,3 +33,8 @@ def test_results_of_a_percent_more_are_wrong(dtype: str, name: str) -> None:
     more = (expected.astype(np.float64) * 1.02).astype(expected.dtype)
     with pytest.raises(AssertionError):
         assert_close(f"ms.{name} %0", f"4x4x{dtype} 4x4x{dtype}", more, expected)
+
+
+@pytest.mark.parametrize("names", [EXACT, ELEMENTARY, STRUCTURAL, rounding.EXACT])
+def test_lists_of_operations_name_operations(names: frozenset[str]) -> None:
+    assert names <= {operation.name for operation in OPERATIONS}

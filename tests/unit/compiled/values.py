@@ -33,7 +33,7 @@ EXACT = frozenset(
     for name in (
         "neg abs sign identity logical_not bitwise_not is_nan is_inf floor ceil round trunc relu add sub mul div rem "
         "barrier stop_gradient mod floor_div maximum minimum mul_no_nan select clip relu6 sqrt square reciprocal "
-        "gather gather_elements entry set_entry "
+        "gather gather_elements extract_slice insert_slice "
         "one_hot iota tril triu reshape flatten squeeze expand_dims transpose broadcast_to concat stack split slice "
         "tile reverse pad dilate windows resize_nearest depth_to_space space_to_depth reduce_max reduce_min "
         "max_pool1d max_pool2d max_pool3d global_max_pool argmax argmin argsort cast bit_cast"

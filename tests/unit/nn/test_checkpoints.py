@@ -136,8 +136,8 @@ def mismatch(outputs: int, **changed: Any) -> None:
         lambda: mismatch(3, **{"fc.bias": Tensor([1, 2, 3])}),
         lambda: mismatch(3, **{"fc.bias": np.zeros(3)}),
         lambda: msc.load_param_into_net(Net(), {"other": Tensor([1.0])}),
-        lambda: msc.save_checkpoint({"x": "text"}, "/tmp/never"),
-        lambda: msc.save_checkpoint(3, "/tmp/never"),  # pyright: ignore[reportArgumentType]
+        lambda: msc.save_checkpoint({"x": "text"}, __file__ + ".never"),
+        lambda: msc.save_checkpoint(3, __file__ + ".never"),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_what_does_not_fit(expression: Any) -> None:
@@ -145,9 +145,9 @@ def test_what_does_not_fit(expression: Any) -> None:
         expression()
 
 
-def test_a_missing_file() -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(msc.MscError, match="MSC0830"):
-        msc.load_checkpoint("/nowhere/net.ckpt")
+        msc.load_checkpoint(tmp_path / "net.ckpt")
 
 
 def test_summary() -> None:

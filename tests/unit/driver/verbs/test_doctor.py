@@ -19,8 +19,8 @@ def test_a_machine_that_runs_the_tests_is_well() -> None:
     assert subjects()["C compiler"].remedy is None
 
 
-def test_a_missing_compiler_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
+def test_a_missing_compiler_has_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     finding = subjects()["C compiler"]
     assert finding.remedy is not None
