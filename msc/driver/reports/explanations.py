@@ -41,6 +41,7 @@ from msc.targets.machine import Machine
 
 _ALTERNATIVES = 2
 """Schedules beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
+_NO_SCHEDULE = ("no schedule: the code of this kernel follows no tree",)
 _COLLECT_AFTER = "convert-gk-to-loop"
 """The pass after which kernels carry everything: what they were fused of, their schedule, their function."""
 
@@ -65,6 +66,7 @@ class KernelExplanation:
     statements: tuple[str, ...]
     """What the schedule's S0, S1 compute, over which dimensions S0.0, S0.1."""
     schedule: tuple[str, ...]
+    """The lines of the tree that the kernel's code follows; empty where it follows none."""
     schedule_reasons: tuple[str, ...]
     flops: int
     bytes_read: int
@@ -117,6 +119,7 @@ def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None, bac
     asked_for = target_of(kernel)
     schedule, reasons = backend.schedule_attributes()
     target, model, tree = asked_for.machine, kernel_model(kernel), _schedule(kernel, schedule)
+    lines = tuple(to_lines(tree)) if tree is not None else ()
     cost = KernelCost(model, target)
     prediction = cost.prediction(schedule_of(kernel), asked_for.threads)
     on_host = not asked_for.accelerator
@@ -124,7 +127,7 @@ def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None, bac
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), traffic(kernel))
     asked_by_name = asked in (function, kernel.label.data)
-    others = _alternatives(cost, tree, asked_for.threads) if asked_by_name and on_host else ()
+    others = _alternatives(cost, tree, asked_for.threads) if tree and asked_by_name and on_host else ()
     return KernelExplanation(
         function=function,
         label=kernel.label.data,
@@ -132,7 +135,7 @@ def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None, bac
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
         fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(model)),
-        schedule=tuple(to_lines(tree)),
+        schedule=lines,
         schedule_reasons=_strings(kernel, reasons),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
@@ -156,10 +159,10 @@ def _explain_loop(function: FuncOp) -> KernelExplanation:
     return KernelExplanation(name, label, "loop", made_of, (), (), (), reasons, 0, 0, 0)
 
 
-def _schedule(kernel: KernelOp, attribute: str) -> Tree:
-    """What the kernel's code follows: the schedule of an attribute, else the loops that say what the kernel means."""
+def _schedule(kernel: KernelOp, attribute: str) -> Tree | None:
+    """The schedule that the kernel's code follows, which an attribute holds; None where code follows no tree."""
     found = kernel.attributes.get(attribute)
-    return found.data if isinstance(found, ScheduleAttr) else schedule_of(kernel)
+    return found.data if isinstance(found, ScheduleAttr) else None
 
 
 def _alternatives(cost: KernelCost, tree: Tree, threads: int) -> tuple[Alternative, ...]:
@@ -208,7 +211,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("made of", kernel.operations),
         ("fusion", kernel.fusion),
         ("computes", kernel.statements),
-        ("schedule", kernel.schedule),
+        ("schedule", kernel.schedule or (() if kernel.pattern == "loop" else _NO_SCHEDULE)),
         ("because", kernel.schedule_reasons),
         ("predicted", (_predicted_line(kernel),) if kernel.predicted_cycles else ()),
         ("instead", tuple(f"{a.predicted_cycles} cycles: {a.change}" for a in kernel.alternatives)),

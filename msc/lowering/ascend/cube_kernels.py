@@ -26,6 +26,7 @@ from msc.lowering.ascend.products import CubeProduct, StridedArray, cube_product
 from msc.lowering.ascend.tile_program import TileProgram, tile_program
 from msc.lowering.ascend.tile_writer import TileSource
 from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.text import to_lines
 from msc.support.diagnostics import MscError
 
 
@@ -39,6 +40,8 @@ def write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
     except MscError as problem:
         if any(each.code != "MSC1021" for each in problem.diagnostics):
             raise
+        if request.schedule is not None:
+            raise request.refused("the cube", problem.diagnostics[0].message) from problem
         return None
 
 
@@ -57,28 +60,31 @@ def _write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
         return None
     bias = form is not None and form.bias is not None
     if windows is not None:
+        if request.schedule is not None:
+            raise request.refused("the cube", "msc chooses the tiles of a convolution")
         tiling = convolution_tilings(windows, target, out_dtype, bias=bias)[0]
         shape = convolution_shape(windows, out_dtype, bias=bias)
         return _Kernel(request, product, shape, tiling.schedule, (windows, tiling)).write(form, program)
     assert plain is not None
     shape = replace(plain, bias=bias)
     schedule = _schedule(request, model, product, shape)
-    return None if schedule is None else _Kernel(request, product, shape, schedule).write(form, program)
+    return _Kernel(request, product, shape, schedule).write(form, program)
 
 
-def _schedule(
-    request: KernelRequest, model: KernelModel, product: CubeProduct, shape: MatmulShape
-) -> MatmulSchedule | None:
-    """The schedule that the kernel carries, or by rule, noted on it; None for one that the cube cannot follow."""
+def _schedule(request: KernelRequest, model: KernelModel, product: CubeProduct, shape: MatmulShape) -> MatmulSchedule:
+    """The schedule that the kernel carries, or by rule, noted on it. Raises MSC0408 for one it cannot follow."""
     outlined, target = outline(model, request.target), request.target
     assert outlined is not None
     if not have_same_loops(model, request.model):
-        return None if request.schedule is not None else matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
+        if request.schedule is not None:
+            raise request.refused("the cube", "msc chooses the tiles of a product of groups")
+        return matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
     if request.schedule is not None:
         made = schedule_in(request.schedule.data, shape, product, target)
         meant = tree_of(model, outlined, product, made)
         if meant is None or meant.body != request.schedule.data.body:
-            return None
+            notes = () if meant is None else tuple(to_lines(meant))
+            raise request.refused("the cube", "its loops are no tiles of a product in L1 and L0", notes)
         request.note(request.schedule)
         return made
     made = matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))

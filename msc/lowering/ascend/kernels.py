@@ -71,9 +71,14 @@ class KernelRequest:
         if reasons:
             self.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
 
-    def refused(self, why: str, notes: Sequence[str] = ()) -> MscError:
-        """The error of a schedule that the vector unit cannot follow."""
-        message = f"kernel {self.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
+    def forget(self) -> None:
+        """Remove the schedule and the reasons of a writer that did not write the kernel."""
+        self.op.attributes.pop(DAVINCI_SCHEDULE, None)
+        self.op.attributes.pop(DAVINCI_REASONS, None)
+
+    def refused(self, unit: str, why: str, notes: Sequence[str] = ()) -> MscError:
+        """The error of a schedule that a unit ("the vector unit") cannot follow."""
+        message = f"kernel {self.op.label.data!r}: its schedule cannot run on {unit}: {why}"
         advice = "remove the attribute, and msc chooses a schedule"
         return MscError(Diagnostic("MSC0408", message, source_location(self.op), notes=tuple(notes), help=advice))
 
@@ -104,14 +109,29 @@ Writer = Callable[[KernelRequest], davinci.DavinciKernelOp | None]
 
 
 def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.DavinciKernelOp:
-    """The DaVinci kernel of a kernel: of the first writer that takes it, else the scalar unit's."""
+    """The DaVinci kernel of a kernel: of the first writer that takes it, else the scalar unit's.
+
+    A schedule that the kernel carries is followed by the first writer that can. Raises MSC0408 where none can, with the
+    reason of the first writer that takes such kernels.
+    """
     request = KernelRequest(op, kernel_model(op), output_positions(op), target, name)
+    refused: MscError | None = None
     for place in WRITERS:
+        request.forget()
         module, _, function = place.partition(":")
         writer = cast(Writer, getattr(import_module(module), function))
-        made = writer(request)
+        try:
+            made = writer(request)
+        except MscError as problem:
+            if request.schedule is None or any(each.code != "MSC0408" for each in problem.diagnostics):
+                raise
+            refused = refused or problem
+            continue
         if made is not None:
             return made
+    request.forget()
+    if request.schedule is not None:
+        raise refused or request.refused("the scalar unit", "it runs the kernel's plain loops, shared by rule")
     return scalar_kernel(request)
 
 

@@ -47,22 +47,24 @@ def _by_hand(request: KernelRequest, boxes: Sequence[Box], schedule: ScheduleAtt
     tree = schedule.data
     plans = plans_in(tree, request.model, boxes)
     if plans is None:
-        raise request.refused("each statement has loops of its own, over tiles that one instruction moves")
+        raise request.refused(
+            "the vector unit", "each statement has loops of its own, over tiles that one instruction moves"
+        )
     meant = tree_with(request.model, plans, tree)
     if meant.body != tree.body:
         written, nearest = to_lines(tree), to_lines(meant)
         line = next(k for k, (a, b) in enumerate(zip_longest(written, nearest), 1) if a != b)
-        raise request.refused(f"line {line}: moves of tiles are no such loops", nearest)
+        raise request.refused("the vector unit", f"line {line}: moves of tiles are no such loops", nearest)
     room = room_of(boxes, request.target)
     for plan in plans:
         if plan.tile.ub_bytes > room:
             line = next(k for k, text in enumerate(to_lines(tree), 1) if f"S{plan.tile.box.statement}" in text.split())
             why = f"a tile takes {plan.tile.ub_bytes} bytes of UB, which has {room} for each statement"
-            raise request.refused(f"line {line}: {why}")
+            raise request.refused("the vector unit", f"line {line}: {why}")
     try:
         kernel = _written(request, plans)
     except MscError as problem:
-        raise request.refused(problem.diagnostics[0].message) from problem
+        raise request.refused("the vector unit", problem.diagnostics[0].message) from problem
     request.note(schedule, _reasons(request, plans))
     return kernel
 

@@ -18,8 +18,11 @@ _FLOATS = ("f16", "bf16", "f32")
 
 
 def write(request: KernelRequest) -> DavinciKernelOp | None:
-    """The kernel of a window for each channel, with what follows it; None for another one, or without room in UB."""
-    if not request.is_static or request.schedule is not None:
+    """The kernel of a window for each channel, with what follows it; None for another one, or without room in UB.
+
+    Raises MSC0408 for any schedule that the kernel carries.
+    """
+    if not request.is_static:
         return None
     found = windows(request.model)
     if found is None or any(array.dtype not in UB_DTYPES for array in request.model.arrays):
@@ -30,6 +33,8 @@ def write(request: KernelRequest) -> DavinciKernelOp | None:
     axes = axes_of(found.tail)
     if axes is None:
         return None
+    if request.schedule is not None:
+        raise request.refused("the vector unit", "msc chooses the tiles of windows")
     cost = WindowCost(found, axes, request.target)
     tilings = _tilings(request, axes, cost)
     try:

@@ -95,11 +95,13 @@ def _by_hand(request: KernelRequest, axes: Axes, schedule: ScheduleAttr) -> Davi
     meant = tree_of(request.model, axes, tiling) if tiling is not None else None
     if tiling is None or meant is None or meant.body != schedule.data.body:
         notes = tuple(to_lines(meant)) if meant is not None else ()
-        raise request.refused("tasks run each statement over their whole tile, in order", notes)
+        raise request.refused("the vector unit", "tasks run each statement over their whole tile, in order", notes)
     try:
         kernel = written(request, axes, tiling)
     except NotForVectors as problem:
-        raise request.refused(f"the vector unit has no {problem}") from problem
+        raise request.refused("the vector unit", f"it has no {problem}") from problem
+    except MscError as problem:
+        raise request.refused("the vector unit", problem.diagnostics[0].message) from problem
     request.note(schedule)
     return kernel
 
