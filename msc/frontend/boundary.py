@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -25,6 +27,7 @@ from msc.frontend.errors import (
     ApiValueError,
     is_msc,
     is_user_code,
+    missing_name,
 )
 from msc.support.diagnostics import MscError
 from msc.support.failures import diagnosed
@@ -127,6 +130,25 @@ def publish(names: dict[str, Any], exported: Iterable[str], module: str) -> None
         value = names[name] = published(names[name], f"{module}.{name}")
         if isinstance(value, type) and value.__module__.startswith(_PACKAGE):
             publish_methods(value, value.__name__, without=_FOR_MSC)
+
+
+def surface(names: dict[str, Any], module: str) -> None:
+    """Make what a module of the API has imported its surface: `__all__`, boundaries, and words for other names.
+
+    What has no leading underscore and is no module belongs to it. Submodules are imported when they are named.
+    """
+    package = f"{_PACKAGE}{module}"
+    exported = names["__all__"] = sorted(
+        name for name, value in names.items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    )
+    publish(names, exported, module)
+
+    def missing(name: str) -> object:
+        if not name.startswith("_") and find_spec(f"{package}.{name}"):
+            return import_module(f"{package}.{name}")
+        raise missing_name(package, name, exported)
+
+    names["__getattr__"] = missing
 
 
 def publish_methods(class_: type[Any], name: str, without: tuple[str, ...] = ()) -> None:

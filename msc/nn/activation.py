@@ -14,100 +14,55 @@ from msc.nn.parameters import parameter
 from msc.support.diagnostics import did_you_mean
 from msc.support.wording import a
 
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "FastGelu", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink",
+    "Softmax", "Softmax2d", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
+]  # fmt: skip
+
 Activation: TypeAlias = "str | Cell | Callable[[Any], Any] | None"
 
 
 class _Plain(Cell):
-    """Base: a function of one tensor, without arguments."""
+    """Base: a function of a tensor, and of what the cell holds."""
 
-    FUNCTION: ClassVar[Callable[[Any], Tensor]]
+    FUNCTION: ClassVar[Callable[..., Tensor]]
+    _held: tuple[str, ...] = ()
 
     def construct(self, x: Tensor) -> Tensor:
-        return type(self).FUNCTION(x)
+        return type(self).FUNCTION(x, *(getattr(self, name) for name in self._held))
 
 
-class ReLU(_Plain):
-    """max(0, x)."""
+class _Holding(_Plain):
+    """Base of those with arguments: they are attributes, and the function's further arguments."""
 
-    FUNCTION = staticmethod(ops.relu)
-
-
-class ReLU6(_Plain):
-    """min(max(0, x), 6)."""
-
-    FUNCTION = staticmethod(ops.relu6)
+    def __init__(self, **held: Any) -> None:
+        super().__init__()
+        self._held = tuple(held)
+        for name, value in held.items():
+            setattr(self, name, value)
 
 
-class Sigmoid(_Plain):
-    """1 / (1 + e^-x)."""
-
-    FUNCTION = staticmethod(ops.sigmoid)
-
-
-class Tanh(_Plain):
-    """The hyperbolic tangent."""
-
-    FUNCTION = staticmethod(ops.tanh)
+def _plain(name: str, function: Callable[..., Tensor]) -> type[_Plain]:
+    """The cell of a function of one tensor."""
+    space = {"FUNCTION": staticmethod(function), "__doc__": function.__doc__, "__module__": __name__}
+    return type(name, (_Plain,), space)
 
 
-class SiLU(_Plain):
-    """x sigmoid(x)."""
-
-    FUNCTION = staticmethod(ops.silu)
-
-
-class Mish(_Plain):
-    """x tanh(log(1 + e^x))."""
-
-    FUNCTION = staticmethod(ops.mish)
-
-
-class HSwish(_Plain):
-    """x min(max(0, x + 3), 6) / 6."""
-
-    FUNCTION = staticmethod(ops.hardswish)
-
-
-class HSigmoid(_Plain):
-    """min(max(0, x / 6 + 1 / 2), 1)."""
-
-    FUNCTION = staticmethod(ops.hardsigmoid)
-
-
-class SeLU(_Plain):
-    """The self-normalising exponential unit (Klambauer et al., 2017)."""
-
-    FUNCTION = staticmethod(ops.selu)
-
-
-class Softsign(_Plain):
-    """x / (1 + |x|)."""
-
-    FUNCTION = staticmethod(ops.softsign)
-
-
-class LogSigmoid(_Plain):
-    """log(sigmoid(x))."""
-
-    FUNCTION = staticmethod(ops.logsigmoid)
-
-
-class FastGelu(_Plain):
-    """x sigmoid(1.702 x)."""
-
-    FUNCTION = staticmethod(ops.fast_gelu)
-
-
-class Tanhshrink(_Plain):
-    """x - tanh(x)."""
-
-    FUNCTION = staticmethod(ops.tanhshrink)
-
-
-class Softplus(_Plain):
-    """log(1 + e^x)."""
-
-    FUNCTION = staticmethod(ops.softplus)
+ReLU = _plain("ReLU", ops.relu)
+ReLU6 = _plain("ReLU6", ops.relu6)
+Sigmoid = _plain("Sigmoid", ops.sigmoid)
+Tanh = _plain("Tanh", ops.tanh)
+SiLU = _plain("SiLU", ops.silu)
+Mish = _plain("Mish", ops.mish)
+HSwish = _plain("HSwish", ops.hardswish)
+HSigmoid = _plain("HSigmoid", ops.hardsigmoid)
+SeLU = _plain("SeLU", ops.selu)
+Softsign = _plain("Softsign", ops.softsign)
+LogSigmoid = _plain("LogSigmoid", ops.logsigmoid)
+FastGelu = _plain("FastGelu", ops.fast_gelu)
+Tanhshrink = _plain("Tanhshrink", ops.tanhshrink)
+Softplus = _plain("Softplus", ops.softplus)
 
 
 class GELU(Cell):
@@ -121,37 +76,31 @@ class GELU(Cell):
         return ops.gelu(x, "tanh" if self.approximate else "none")
 
 
-class LeakyReLU(Cell):
+class LeakyReLU(_Holding):
     """x where it is positive, alpha x elsewhere."""
 
+    FUNCTION = staticmethod(ops.leaky_relu)
+
     def __init__(self, alpha: float = 0.2) -> None:
-        super().__init__()
-        self.alpha = alpha
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.leaky_relu(x, self.alpha)
+        super().__init__(alpha=alpha)
 
 
-class ELU(Cell):
+class ELU(_Holding):
     """x where it is positive, alpha (e^x - 1) elsewhere."""
 
+    FUNCTION = staticmethod(ops.elu)
+
     def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.elu(x, self.alpha)
+        super().__init__(alpha=alpha)
 
 
-class CELU(Cell):
+class CELU(_Holding):
     """max(0, x) + min(0, alpha (e^(x / alpha) - 1))."""
 
-    def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
+    FUNCTION = staticmethod(ops.celu)
 
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.celu(x, self.alpha)
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__(alpha=alpha)
 
 
 class PReLU(Cell):
@@ -165,38 +114,34 @@ class PReLU(Cell):
         return ops.prelu(x, self.w)
 
 
-class _AlongAxis(Cell):
-    """Base: a function along an axis."""
-
-    FUNCTION: ClassVar[Callable[[Any, int], Tensor]]
-
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: Tensor) -> Tensor:
-        return type(self).FUNCTION(x, self.axis)
-
-
-class Softmax(_AlongAxis):
+class Softmax(_Holding):
     """exp(x) / sum of exp(x) along an axis."""
 
     FUNCTION = staticmethod(ops.softmax)
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
 
     def extend_repr(self) -> str:
         return f"axis={self.axis}"
 
 
-class LogSoftmax(_AlongAxis):
+class LogSoftmax(_Holding):
     """log of softmax along an axis."""
 
     FUNCTION = staticmethod(ops.log_softmax)
 
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
 
-class Softmin(_AlongAxis):
+
+class Softmin(_Holding):
     """Softmax of -x along an axis."""
 
     FUNCTION = staticmethod(ops.softmin)
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
 
 
 class Softmax2d(Cell):
@@ -206,56 +151,49 @@ class Softmax2d(Cell):
         return ops.softmax(x, -3)
 
 
-class GLU(_AlongAxis):
+class GLU(_Holding):
     """The first half of an axis times the sigmoid of the second."""
 
     FUNCTION = staticmethod(ops.glu)
 
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(axis=axis)
 
-class Hardtanh(Cell):
+
+class Hardtanh(_Holding):
     """x clipped to an interval."""
 
+    FUNCTION = staticmethod(ops.hardtanh)
+
     def __init__(self, min_val: Number = -1.0, max_val: Number = 1.0) -> None:
-        super().__init__()
-        self.min_val = min_val
-        self.max_val = max_val
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.hardtanh(x, self.min_val, self.max_val)
+        super().__init__(min_val=min_val, max_val=max_val)
 
 
-class HShrink(Cell):
+class HShrink(_Holding):
     """x where |x| is above lambd, 0 elsewhere."""
 
+    FUNCTION = staticmethod(ops.hardshrink)
+
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.hardshrink(x, self.lambd)
+        super().__init__(lambd=lambd)
 
 
-class SoftShrink(Cell):
+class SoftShrink(_Holding):
     """x moved towards 0 by lambd, as far as 0."""
 
+    FUNCTION = staticmethod(ops.softshrink)
+
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.softshrink(x, self.lambd)
+        super().__init__(lambd=lambd)
 
 
-class Threshold(Cell):
+class Threshold(_Holding):
     """x where it is above a threshold, a value elsewhere."""
 
-    def __init__(self, threshold: Number, value: Number) -> None:
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
+    FUNCTION = staticmethod(ops.threshold)
 
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.threshold(x, self.threshold, self.value)
+    def __init__(self, threshold: Number, value: Number) -> None:
+        super().__init__(threshold=threshold, value=value)
 
 
 _BY_NAME: dict[str, type[Cell]] = {

@@ -18,6 +18,12 @@ from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
 from msc.ops.windows import Sizes
 
+__all__ = [
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Dense", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
+    "Embedding", "Flatten", "Identity", "Linear", "Pad", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
+    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "Upsample", "ZeroPad2d",
+]  # fmt: skip
+
 
 class Dense(Cell):
     """A fully connected layer: `[..., in]` -> `[..., out]`; weight `[out, in]`, bias `[out]` if `has_bias`.

@@ -23,6 +23,8 @@ from msc.support.other_frameworks import advice_for
 from msc.support.torch_names import hint
 from msc.support.wording import a
 
+__all__ = ["Cell"]
+
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _CAPTURE = "msc.driver.artifacts.cell_compilation"
@@ -60,20 +62,20 @@ class Cell(metaclass=CountedType):
     """
 
     @public_initialiser
-    def __init__(self, auto_prefix: bool = True, flags: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, auto_prefix: object = True, flags: Mapping[str, Any] | None = None) -> None:
         unused("Cell", flags=flags)
-        if type(auto_prefix) is not bool:
+        if isinstance(auto_prefix, Tensor):
             name = type(self).__name__
             raise ApiTypeError(
                 "MSC0824",
-                f"{name} is made with {a(type(auto_prefix).__name__)}; auto_prefix is True or False",
+                f"{name} is made with a Tensor; auto_prefix is True or False",
                 help=f"make the cell first, then call it: {name}()(x)",
             )
         self.__setstate__(self.__dict__ | {"_cells": CountedDict(), "_params": CountedDict(), "_hooks": CellHooks()})
         self.training = False
         self._precision: ComputePrecision | None = None
         self._recomputes = False
-        self.auto_prefix = auto_prefix
+        self.auto_prefix = bool(auto_prefix)
         self.param_prefix = ""
         self.cls_name = type(self).__name__
 

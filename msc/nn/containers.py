@@ -10,6 +10,8 @@ from msc.frontend.errors import ApiAttributeError, ApiIndexError, ApiTypeError
 from msc.nn.cell import Cell
 from msc.support.wording import a
 
+__all__ = ["CellDict", "CellList", "SequentialCell"]
+
 
 class _Numbered(Cell):
     """Base: cells under the names "0", "1", ...; a list of them."""

@@ -14,6 +14,8 @@ from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
 from msc.ops.windows import Sizes, convolution, in_format, pads, spread, transposed_convolution
 
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
+
 PAD_MODES = ("same", "valid", "pad")
 
 

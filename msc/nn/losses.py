@@ -13,6 +13,14 @@ from msc.ops.losses import at_least_0, reduced
 from msc.ops.reductions import length
 from msc.ops.sequence_losses import Lengths
 
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss",
+    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LossBase", "MAELoss", "MSELoss",
+    "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",
+    "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]  # fmt: skip
+
 
 class LossBase(Cell):
     """Base of losses: `get_loss(x, weights)` reduces the losses of the elements."""

@@ -17,6 +17,11 @@ from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
 from msc.ops.normalisation import batch_statistics, move_statistics
 
+__all__ = [
+    "LRN", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "RMSNorm",
+]  # fmt: skip
+
 
 class _BatchNorm(Cell):
     """Base: (x - mean) / sqrt(variance + eps) * gamma + beta for each channel of `[n, c, ...]`.

@@ -11,6 +11,11 @@ from msc.nn.arguments import positive, word
 from msc.nn.cell import Cell
 from msc.ops.windows import Sizes, adaptive_pool, in_format, pooling, spread
 
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+]  # fmt: skip
+
 
 class Pooling(Cell):
     """Base: windows of `kernel_size`, one every `stride`; padding never counts in "same" and "valid"."""

@@ -23,6 +23,8 @@ from msc.nn.arguments import boolean, positive, word
 from msc.nn.cell import Cell
 from msc.nn.parameters import parameter
 
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+
 State: TypeAlias = tuple[Tensor, ...]
 StepFunction: TypeAlias = Callable[[Tensor, State, Tensor, Tensor | None], State]
 """From what a step's input adds to the gates, the state, the recurrent weight and its bias to the state after."""

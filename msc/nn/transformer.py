@@ -20,6 +20,11 @@ from msc.nn.containers import CellList
 from msc.nn.normalisation import LayerNorm
 from msc.nn.parameters import parameter
 
+__all__ = [
+    "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
+]  # fmt: skip
+
 
 class MultiheadAttention(Cell):
     """softmax(Q K^T / sqrt(head) + mask) V for each head, then a dense layer: `[length, batch, embed]`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import Signature, signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,9 +14,42 @@ from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.tensor import Number, Tensor, value_of
 from msc.ops.operands import cast
 
+__all__ = [
+    "all", "amax", "amin", "any", "arange", "argmax", "argmin", "array", "asarray", "average", "copy",
+    "count_nonzero", "cumsum", "diff", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace",
+    "logspace", "max", "mean", "meshgrid", "min", "nansum", "ones", "ones_like", "prod", "ptp", "std", "sum",
+    "trapz", "var", "zeros", "zeros_like",
+]  # fmt: skip
+
 Data: TypeAlias = Any
 """A tensor, a number, a nested list of numbers, or a NumPy array."""
 Axes: TypeAlias = int | Sequence[int] | None
+
+
+def numpys(
+    function: Callable[..., Any], name: str, arguments: str, data: int = 1, **defaults: Any
+) -> Callable[..., Any]:
+    """A function of `ops` with NumPy's names of its arguments, of which the first `data` may be numbers and lists.
+
+    Their defaults are the function's, but for those given here.
+    """
+    formal = list(signature(function).parameters.values())
+    pairs = zip(formal, arguments.split(), strict=False)
+    shown = [p.replace(name=n, kind=p.POSITIONAL_OR_KEYWORD, default=defaults.get(n, p.default)) for p, n in pairs]
+    own = Signature(shown)
+    keyword = {n.name: p.name for p, n in zip(formal, shown, strict=False) if p.kind is p.KEYWORD_ONLY}
+
+    def called(*args: Any, **keywords: Any) -> Any:
+        given = own.bind(*args, **keywords)
+        given.apply_defaults()
+        values = dict(given.arguments)
+        named = {keyword[n]: values.pop(n) for n in keyword}
+        return function(*(asarray(v) if i < data else v for i, v in enumerate(values.values())), **named)
+
+    called.__name__ = called.__qualname__ = name
+    called.__doc__ = function.__doc__
+    vars(called)["__signature__"] = own
+    return called
 
 
 def array(obj: Data, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:

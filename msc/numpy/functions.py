@@ -12,11 +12,39 @@ from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Number, Tensor, concrete
-from msc.numpy.creation import Data, array, asarray
+from msc.numpy.creation import Data, array, asarray, numpys
 from msc.ops.operands import as_float, only_tensor, pair
 from msc.ops.reductions import length
 
+__all__ = [
+    "allclose", "append", "apply_along_axis", "argsort", "around", "array_equal", "atleast_1d", "atleast_2d",
+    "bincount", "broadcast_arrays", "broadcast_to", "clip", "column_stack", "concatenate", "convolve", "divmod",
+    "dot", "dsplit", "dstack", "expand_dims", "heaviside", "histogram", "hsplit", "hstack", "hypot", "inner",
+    "isclose", "log2", "logaddexp", "matmul", "ndim", "outer", "pad", "power", "ravel", "repeat", "reshape",
+    "roll", "round", "rsqrt", "select", "shape", "size", "sort", "split", "squeeze", "stack", "swapaxes", "take",
+    "tensordot", "tile", "trace", "transpose", "unique", "vsplit", "vstack", "where",
+]  # fmt: skip
+
 Axes: TypeAlias = int | Sequence[int] | None
+
+reshape = numpys(ops.reshape, "reshape", "x new_shape")
+swapaxes = numpys(ops.swapaxes, "swapaxes", "x axis1 axis2")
+expand_dims = numpys(ops.expand_dims, "expand_dims", "a axis")
+squeeze = numpys(ops.squeeze, "squeeze", "a axis")
+broadcast_to = numpys(ops.broadcast_to, "broadcast_to", "array shape")
+repeat = numpys(ops.repeat_interleave, "repeat", "a repeats axis")
+roll = numpys(ops.roll, "roll", "a shift axis")
+take = numpys(ops.take, "take", "a indices axis", 2)
+matmul = numpys(ops.matmul, "matmul", "x1 x2", 2)
+inner = numpys(ops.inner, "inner", "a b", 2)
+tensordot = numpys(ops.tensor_dot, "tensordot", "a b axes", 2, axes=2)
+trace = numpys(ops.trace, "trace", "a offset axis1 axis2")
+clip = numpys(ops.clamp, "clip", "x xmin xmax")
+power = numpys(ops.pow, "power", "x1 x2", 0)
+around = round = numpys(ops.round, "around", "a decimals")
+log2 = numpys(ops.log2, "log2", "x")
+rsqrt = numpys(ops.rsqrt, "rsqrt", "x")
+isclose = numpys(ops.isclose, "isclose", "a b rtol atol equal_nan", 2)
 
 
 def shape(a: Data) -> tuple[int, ...]:
@@ -34,11 +62,6 @@ def size(a: Data, axis: int | None = None) -> int:
     return asarray(a).size if axis is None else asarray(a).shape[axis]
 
 
-def reshape(x: Data, new_shape: Any) -> Tensor:
-    """As many elements in another shape."""
-    return ops.reshape(asarray(x), new_shape)
-
-
 def ravel(x: Data) -> Tensor:
     """All elements along one axis."""
     return ops.reshape(asarray(x), (-1,))
@@ -48,26 +71,6 @@ def transpose(a: Data, axes: Sequence[int] | None = None) -> Tensor:
     """Axes in another order; in reverse if none is given."""
     x = asarray(a)
     return ops.transpose(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
-
-
-def swapaxes(x: Data, axis1: int, axis2: int) -> Tensor:
-    """Two axes exchanged."""
-    return ops.swapaxes(asarray(x), axis1, axis2)
-
-
-def expand_dims(a: Data, axis: int | Sequence[int]) -> Tensor:
-    """With new axes of size 1."""
-    return ops.expand_dims(asarray(a), axis)
-
-
-def squeeze(a: Data, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Without axes of size 1."""
-    return ops.squeeze(asarray(a), axis)
-
-
-def broadcast_to(array: Data, shape: Sequence[int]) -> Tensor:
-    """Repeated as NumPy broadcasts, to a shape."""
-    return ops.broadcast_to(asarray(array), shape)
 
 
 def broadcast_arrays(*args: Data) -> list[Tensor]:
@@ -155,16 +158,6 @@ def tile(a: Data, reps: Any) -> Tensor:
     return ops.tile(x, (*(1,) * (x.ndim - len(times)), *times))
 
 
-def repeat(a: Data, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element repeated."""
-    return ops.repeat_interleave(asarray(a), repeats, axis)
-
-
-def roll(a: Data, shift: Any, axis: Any = None) -> Tensor:
-    """Elements moved along axes, round the end."""
-    return ops.roll(asarray(a), shift, axis)
-
-
 def pad(arr: Data, pad_width: Any, mode: str = "constant", constant_values: Number = 0) -> Tensor:
     """Elements added before and after each axis."""
     x = asarray(arr)
@@ -188,11 +181,6 @@ def select(condlist: Sequence[Data], choicelist: Sequence[Data], default: Number
     return result
 
 
-def take(a: Data, indices: Data, axis: int | None = None) -> Tensor:
-    """Slices along an axis, or elements of the flattened tensor."""
-    return ops.take(asarray(a), asarray(indices), axis)
-
-
 def sort(a: Data, axis: int | None = -1) -> Tensor:
     """The elements in order."""
     x = asarray(a)
@@ -211,63 +199,15 @@ def unique(x: Data, return_inverse: bool = False) -> Any:
     return found if return_inverse else found[0]
 
 
-def matmul(x1: Data, x2: Data) -> Tensor:
-    """The product of matrices."""
-    return ops.matmul(asarray(x1), asarray(x2))
-
-
 def dot(a: Data, b: Data) -> Tensor:
     """Sums of products along the last axis of a and the second last of b."""
     x, y = asarray(a), asarray(b)
     return ops.mul(x, y) if 0 in (x.ndim, y.ndim) else ops.dot(x, y)
 
 
-def inner(a: Data, b: Data) -> Tensor:
-    """Sums of products along the last axes."""
-    return ops.inner(asarray(a), asarray(b))
-
-
 def outer(a: Data, b: Data) -> Tensor:
     """All products of an element of one with one of the other."""
     return ops.outer(ravel(a), ravel(b))
-
-
-def tensordot(a: Data, b: Data, axes: Any = 2) -> Tensor:
-    """Sums of products along axes of both."""
-    return ops.tensor_dot(asarray(a), asarray(b), axes)
-
-
-def trace(a: Data, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of a diagonal."""
-    return ops.trace(asarray(a), offset, axis1, axis2)
-
-
-def clip(x: Data, xmin: Any, xmax: Any) -> Tensor:
-    """x, but at least xmin and at most xmax."""
-    return ops.clamp(asarray(x), xmin, xmax)
-
-
-def power(x1: Data, x2: Data) -> Tensor:
-    """x1 to the x2."""
-    return ops.pow(x1, x2)
-
-
-def around(a: Data, decimals: int = 0) -> Tensor:
-    """The nearest number with so many digits behind the point."""
-    return ops.round(asarray(a), decimals=decimals)
-
-
-round = around
-
-
-def log2(x: Data) -> Tensor:
-    """The logarithm to base 2."""
-    return ops.log2(asarray(x))
-
-
-def rsqrt(x: Data) -> Tensor:
-    """1 / sqrt(x)."""
-    return ops.rsqrt(asarray(x))
 
 
 def hypot(x1: Data, x2: Data) -> Tensor:
@@ -289,11 +229,6 @@ def heaviside(x1: Data, x2: Data) -> Tensor:
 def divmod(x1: Data, x2: Data) -> tuple[Tensor, Tensor]:
     """The floored quotient and the remainder."""
     return ops.floor_divide(x1, x2), ops.floor_mod(x1, x2)
-
-
-def isclose(a: Data, b: Data, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |a - b| <= atol + rtol |b|."""
-    return ops.isclose(asarray(a), asarray(b), rtol, atol, equal_nan)
 
 
 def allclose(a: Data, b: Data, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:

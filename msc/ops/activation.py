@@ -17,6 +17,12 @@ from msc.ops.shapes import axis_of
 from msc.ops.unary import abs as absolute
 from msc.ops.unary import log, sigmoid, sign, tanh
 
+__all__ = [
+    "celu", "clamp", "clip", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu",
+    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "swish", "tanhshrink", "threshold",
+]  # fmt: skip
+
 
 def _plain(name: str, operation: str, doc: str) -> Callable[[Any], Tensor]:
     def function(input: Any) -> Tensor:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from msc.ops import arithmetic, comparison, joining, reductions, unary
 from msc.ops.operators import shapes
 
+__all__ = [
+    "divide", "floor_div", "multiply", "pack", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "remainder", "slice", "subtract", "tensor_add", "tensor_div", "tensor_exp", "tensor_floordiv",
+    "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
+    "true_divide",
+]  # fmt: skip
+
 tensor_add = arithmetic.add
 tensor_sub = arithmetic.sub
 tensor_mul = arithmetic.mul

@@ -14,6 +14,8 @@ from msc.frontend.dispatch import apply
 from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops.operands import Operand, as_float, as_numbers, cast, pair
 
+__all__ = ["add", "atan2", "div", "floor_divide", "floor_mod", "fmod", "maximum", "minimum", "mul", "pow", "sub"]
+
 
 @tensor_method("add", "__add__")
 def add(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:

@@ -22,6 +22,8 @@ from msc.ops.unary import abs as absolute
 from msc.ops.unary import isfinite, sqrt, square
 from msc.support.wording import a
 
+__all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value"]
+
 
 def _listed(x: Any, function: str) -> tuple[list[Tensor], bool]:
     if isinstance(x, Tensor):

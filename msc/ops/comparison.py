@@ -12,6 +12,12 @@ from msc.ops.arithmetic import add, mul, reflected, sub
 from msc.ops.operands import Operand, as_numbers, cast, is_data, only_tensor, pair
 from msc.ops.unary import abs, bitwise_not, isnan
 
+__all__ = [
+    "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "eq", "equal", "ge",
+    "greater", "greater_equal", "gt", "isclose", "le", "less", "less_equal", "logical_and", "logical_or",
+    "logical_xor", "lt", "ne", "not_equal",
+]  # fmt: skip
+
 
 @tensor_method("eq", "equal")
 def equal(input: Operand, other: Operand) -> Tensor:

@@ -16,6 +16,12 @@ from msc.frontend.tensor import Number, Tensor, tensor_method
 from msc.ops.operands import cast, flexible, only_tensor
 from msc.ops.shapes import Sizes, sizes_of
 
+__all__ = [
+    "arange", "empty", "eye", "fill", "from_numpy", "full", "full_like", "linspace", "logspace", "meshgrid",
+    "new_ones", "new_zeros", "one_hot", "ones", "ones_like", "range", "tensor", "tril", "tril_indices", "triu",
+    "triu_indices", "zeros", "zeros_like",
+]  # fmt: skip
+
 
 def tensor(input_data: Any = None, dtype: DTypeLike | None = None, shape: Any = None, init: Any = None) -> Tensor:
     """A tensor of data; see `Tensor`."""

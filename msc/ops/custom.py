@@ -18,6 +18,8 @@ from msc.frontend.tensor import Tensor, concrete
 from msc.ops.primitive import Primitive, several
 from msc.support.arrays import Array
 
+__all__ = ["Custom"]
+
 
 class Custom(Primitive):
     """`Custom(func, out_shape, out_dtype, func_type)`: what `func` says, run at every call.

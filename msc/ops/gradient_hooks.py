@@ -14,6 +14,8 @@ from msc.ops.operands import only_tensor
 from msc.ops.primitive import Primitive
 from msc.support.wording import a
 
+__all__ = ["HookBackward", "InsertGradientOf"]
+
 
 def watched(name: str, inputs: tuple[Any, ...], change: Callable[[tuple[Any, ...]], Any]) -> tuple[Any, ...]:
     """The inputs, whose gradients `change` is called with: what it gives, if anything, takes their place."""

@@ -14,6 +14,8 @@ from msc.ops.operands import as_float, only_tensor
 from msc.ops.shapes import reshape, sizes_of, transpose
 from msc.support.diagnostics import did_you_mean
 
+__all__ = ["interpolate", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
+
 _MODES = {
     "constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap",
     "edge": "edge", "symmetric": "symmetric",

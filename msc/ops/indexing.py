@@ -27,6 +27,8 @@ from msc.ops.operands import is_data
 from msc.support.arrays import Array
 from msc.support.wording import a
 
+__all__ = ["getitem", "setitem"]
+
 _LARGE = 2**31 - 1
 
 

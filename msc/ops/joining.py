@@ -16,6 +16,11 @@ from msc.ops.operands import cast as cast_to
 from msc.ops.operands import flexible, only_tensor, promoted
 from msc.ops.shapes import Sizes, axis_of, expand_dims, given, ravel, reshape, sizes_of, swapaxes, tile
 
+__all__ = [
+    "cat", "chunk", "concat", "concatenate", "flip", "fliplr", "flipud", "hstack", "narrow", "repeat_interleave",
+    "reverse", "roll", "rot90", "split", "stack", "tensor_split", "unbind", "unstack", "vstack",
+]  # fmt: skip
+
 
 def _tensors(values: Any, function: str) -> list[Tensor]:
     if isinstance(values, Tensor):

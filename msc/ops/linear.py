@@ -14,6 +14,11 @@ from msc.ops.operands import flexible, only_tensor, pair
 from msc.ops.reductions import sum
 from msc.ops.shapes import axis_of, expand_dims, reshape, transpose
 
+__all__ = [
+    "addcdiv", "addcmul", "addmm", "addmv", "baddbmm", "batch_matmul", "bias_add", "bmm", "cross", "dense", "dot",
+    "einsum", "inner", "matmul", "mm", "mv", "outer", "tensor_dot", "tensordot",
+]  # fmt: skip
+
 
 @tensor_method("matmul", "__matmul__")
 def matmul(input: Tensor, mat2: Tensor) -> Tensor:

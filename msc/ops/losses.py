@@ -19,6 +19,14 @@ from msc.ops.shapes import expand_dims, movedim, reshape, squeeze
 from msc.ops.unary import abs as absolute
 from msc.ops.unary import exp, log, neg, sqrt, square
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "focal_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss",
+    "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss",
+    "nll_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy", "triplet_margin_loss",
+]  # fmt: skip
+
 
 def reduced(loss: Tensor, reduction: str, function: str = "the loss") -> Tensor:
     """The mean or the sum of a loss, or the loss of each element. Raises MSC0203."""

@@ -17,6 +17,8 @@ from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.wording import a
 
+__all__ = ["HyperMap", "Map", "MultitypeFuncGraph", "partial"]
+
 
 def partial(fn: Any, *args: Any, **kwargs: Any) -> functools.partial[Any]:
     """The function with its first arguments given. Raises MSC0811 for what is no function."""

@@ -12,6 +12,8 @@ from msc.ops.operands import cast
 from msc.ops.reductions import sum
 from msc.ops.shapes import axis_of, movedim, reshape
 
+__all__ = ["diag", "diagonal", "trace"]
+
 
 @tensor_method("diagonal")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

@@ -15,6 +15,10 @@ from msc.ops.creation import full_like
 from msc.ops.operands import cast, only_tensor
 from msc.ops.shapes import broadcast_to
 
+__all__ = [
+    "is_floating_point", "is_tensor", "itemset", "numel", "scalar_to_tensor", "stop_gradient", "tuple_to_array",
+]  # fmt: skip
+
 
 def _converting(dtype: DType) -> Callable[[Tensor], Tensor]:
     def convert(self: Tensor) -> Tensor:

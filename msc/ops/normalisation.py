@@ -23,6 +23,11 @@ from msc.ops.reductions import Axes, axes_of, mean, norm
 from msc.ops.shapes import Sizes, reshape, sizes_of
 from msc.ops.windows import pooling
 
+__all__ = [
+    "batch_norm", "dropout", "dropout1d", "dropout2d", "dropout3d", "group_norm", "l2_normalize", "layer_norm",
+    "lrn", "normalize", "rms_norm",
+]  # fmt: skip
+
 
 def layer_norm(
     input: Tensor,

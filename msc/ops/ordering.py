@@ -15,6 +15,8 @@ from msc.ops.operands import flexible, only_tensor, pair
 from msc.ops.reductions import sum
 from msc.ops.shapes import axis_of, expand_dims
 
+__all__ = ["argsort", "cummax", "cummin", "cumprod", "median", "searchsorted", "sort", "topk"]
+
 
 @tensor_method("argsort")
 @flexible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -20,6 +20,8 @@ from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
 from msc.support.wording import a
+
+__all__ = ["Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_attr_register", "several"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -282,11 +284,11 @@ class Operator(Primitive):
                 )
         self.attrs.update(self.DEFAULTS | given | keywords)
         for name, value in self.attrs.items():
-            if value is REQUIRED:
+            if value is Parameter.empty:
                 raise ApiTypeError("MSC0828", f"{self.NAME} needs argument '{name}'", help=self._signature())
 
     def _signature(self) -> str:
-        words = (n if v is REQUIRED else f"{n}={v!r}" for n, v in self.DEFAULTS.items())
+        words = (n if v is Parameter.empty else f"{n}={v!r}" for n, v in self.DEFAULTS.items())
         return f"the arguments are {self.NAME}({', '.join(words)}); inputs are given when it is called"
 
     def __call__(self, *inputs: Any) -> Any:
@@ -294,24 +296,24 @@ class Operator(Primitive):
         return self._recomputed(lambda: type(self).FUNCTION(*inputs, **attributes))
 
 
-class _Required:
-    """The default of an argument that has none."""
+def operator(name: str, function: Callable[..., Any], attributes: str = "", **defaults: Any) -> type[Operator]:
+    """The class of an operator: objects hold the attributes, calling one runs the function.
 
-
-REQUIRED = _Required()
-
-
-def operator(name: str, function: Callable[..., Any], **defaults: Any) -> type[Operator]:
-    """The class of an operator: objects hold the attributes, calling one runs the function."""
+    `attributes` are those arguments of the function that an object holds, in their order; their defaults are the
+    function's, but for those given here.
+    """
+    formal = signature(function).parameters
+    held = [formal[each].replace(default=defaults.get(each, formal[each].default)) for each in attributes.split()]
     made = type(
         name,
         (Operator,),
         {
             "NAME": name,
-            "DEFAULTS": defaults,
+            "DEFAULTS": {each.name: each.default for each in held},
             "FUNCTION": staticmethod(function),
             "__doc__": function.__doc__,
             "__module__": "msc.ops",
+            "__signature__": Signature([each.replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for each in held]),
         },
     )
     REGISTERED.setdefault(name, made)

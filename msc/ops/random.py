@@ -24,6 +24,11 @@ from msc.ops.philox import normal_numbers, uniform_numbers
 from msc.ops.shapes import Sizes, sizes_of
 from msc.support.arrays import Array
 
+__all__ = [
+    "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
+    "standard_normal", "uniform",
+]  # fmt: skip
+
 
 def _draws(what: str, seed: int | None = None) -> np.random.Generator:
     if INSTALLED.builder is not None and not getattr(INSTALLED.builder, "runs_at_once", False):

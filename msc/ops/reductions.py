@@ -20,6 +20,12 @@ from msc.ops.shapes import sizes_of
 from msc.ops.unary import abs as absolute
 from msc.ops.unary import exp, log
 
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumsum", "logsumexp", "max",
+    "max_with_index", "mean", "min", "min_with_index", "norm", "prod", "ptp", "std", "std_mean", "sum", "var",
+    "var_mean",
+]  # fmt: skip
+
 Axes: TypeAlias = int | Sequence[int] | None
 
 

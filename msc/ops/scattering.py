@@ -18,6 +18,12 @@ from msc.ops.operands import flexible, only_tensor
 from msc.ops.selection import integer_indices, masked_fill, tuple_places
 from msc.ops.shapes import axis_of, ravel, reshape, swapaxes
 
+__all__ = [
+    "index_add", "index_fill", "scatter", "scatter_add", "scatter_nd", "tensor_scatter_add",
+    "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_mul",
+    "tensor_scatter_sub", "tensor_scatter_update", "unsorted_segment_sum",
+]  # fmt: skip
+
 _JOINS: dict[str, tuple[str | None, Any]] = {
     "none": (None, None),
     "update": (None, None),

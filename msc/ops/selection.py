@@ -18,6 +18,11 @@ from msc.ops.operands import Operand, flexible, is_number, only_tensor, pair
 from msc.ops.operands import cast as cast_to
 from msc.ops.shapes import axis_of, ravel, reshape
 
+__all__ = [
+    "argwhere", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_fill",
+    "masked_select", "nonzero", "select", "take", "unique", "where",
+]  # fmt: skip
+
 
 def _condition(value: Any, function: str) -> Tensor:
     return cast_to(only_tensor(value, function, "condition"), dtypes.bool_)

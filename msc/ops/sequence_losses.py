@@ -24,6 +24,8 @@ from msc.ops.selection import gather_elements, where
 from msc.ops.shapes import expand_dims, reshape, transpose
 from msc.ops.unary import exp, log, neg
 
+__all__ = ["ctc_loss", "multilabel_margin_loss"]
+
 Lengths: TypeAlias = Tensor | Sequence[int]
 
 _NEVER = -1e30

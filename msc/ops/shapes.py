@@ -15,6 +15,11 @@ from msc.frontend.tensor import Tensor, tensor_method, tensor_property
 from msc.ops.operands import cast as cast_to
 from msc.ops.operands import flexible, only_tensor
 
+__all__ = [
+    "broadcast_to", "cast", "expand_as", "expand_dims", "flatten", "movedim", "permute", "ravel", "reshape",
+    "reshape_as", "squeeze", "swapaxes", "t", "tile", "transpose", "unflatten", "unsqueeze",
+]  # fmt: skip
+
 Sizes: TypeAlias = int | Sequence[int] | Tensor
 
 

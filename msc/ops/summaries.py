@@ -11,6 +11,8 @@ from msc.frontend.tensor import Tensor
 from msc.ops.primitive import operator
 from msc.support.wording import a
 
+__all__ = ["HistogramSummary", "ImageSummary", "ScalarSummary", "TensorSummary"]
+
 
 def _summary(kind: str, ranks: tuple[int, ...] | None) -> Callable[[Any, Any], None]:
     def given(name: Any, value: Any) -> None:

@@ -14,6 +14,14 @@ from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops.arithmetic import div, mul, sub
 from msc.ops.operands import as_float, as_numbers, only_tensor
 
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin",
+    "asinh", "atan", "atanh", "bitwise_not", "ceil", "cos", "cosh", "deg2rad", "erf", "erfc", "exp", "exp2",
+    "expm1", "floor", "frac", "identity", "invert", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
+    "logical_not", "logit", "neg", "negative", "rad2deg", "reciprocal", "rint", "round", "rsqrt", "sigmoid",
+    "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+]  # fmt: skip
+
 Unary: TypeAlias = Callable[[Any], Tensor]
 
 

@@ -16,6 +16,11 @@ from msc.ops.operands import only_tensor
 from msc.ops.selection import where
 from msc.ops.shapes import expand_dims, reshape, squeeze, transpose
 
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "conv1d", "conv2d", "conv3d", "max_pool2d",
+]  # fmt: skip
+
 Sizes: TypeAlias = int | Sequence[int]
 
 

@@ -9,10 +9,10 @@ from importlib import import_module
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.frontend.old_paths import old_paths
-from msc.nn.metrics import *  # noqa: F403
+from msc.nn.metrics import *
 from msc.train import metrics
 from msc.train import callback, model, serialization
-from msc.train.callback import *  # noqa: F403
+from msc.train.callback import *
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from msc.train.data_sink import data_sink
 from msc.train.model import Model

@@ -93,7 +93,8 @@ _NAMES: dict[str, str] = {
         "ops.print_ ops.several ops.value_and_grad ops.vjp ops.vmap nn.Cell nn.CellDict nn.CellList "
         "nn.DynamicLossScaleUpdateCell nn.FixedLossScaleUpdateCell nn.ForwardValueAndGrad nn.LossBase "
         "nn.SequentialCell nn.TrainOneStepCell nn.TrainOneStepWithLossScaleCell nn.WithEvalCell nn.WithLossCell "
-        "nn.get_activation nn.get_metric_fn mnp.apply_along_axis mnp.bool_ mnp.e mnp.float16 mnp.float32 "
+        "nn.get_activation nn.get_metric_fn nn.get_metrics nn.names "
+        "mnp.apply_along_axis mnp.bool_ mnp.e mnp.float16 mnp.float32 "
         "mnp.float64 mnp.float_ mnp.inf mnp.int16 mnp.int32 mnp.int64 mnp.int8 mnp.int_ mnp.nan mnp.newaxis "
         "mnp.pi mnp.uint mnp.uint16 mnp.uint32 mnp.uint64 mnp.uint8 a.register_hook "
     ),

@@ -12,6 +12,8 @@ from msc.frontend.parameter import Parameter
 from msc.nn.cell import Cell
 from msc.ops import Tensor
 
+__all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell"]
+
 
 def all_finite(inputs: Any) -> Tensor:
     """Whether all elements of a tensor, or of tensors, are finite: a tensor of one boolean."""

@@ -22,6 +22,8 @@ from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
 from msc.support.wording import a
 
+__all__ = ["Optimizer"]
+
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 

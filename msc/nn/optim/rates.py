@@ -7,6 +7,11 @@ from collections.abc import Callable, Sequence
 
 from msc.frontend.errors import ApiValueError
 
+__all__ = [
+    "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
+    "polynomial_decay_lr", "warmup_lr",
+]  # fmt: skip
+
 
 def _check(name: str, **values: float) -> None:
     for key, value in values.items():

@@ -13,6 +13,8 @@ from msc.nn.optim.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUp
 from msc.nn.optim.optimizer import Optimizer
 from msc.ops import Tensor
 
+__all__ = ["TrainOneStepWithLossScaleCell"]
+
 
 class TrainOneStepWithLossScaleCell(Cell):
     """One step: loss, gradient of the loss times the scale, its overflow, the update unless it overflows.

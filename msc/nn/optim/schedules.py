@@ -11,6 +11,11 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 
+__all__ = [
+    "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR",
+    "PolynomialDecayLR", "WarmUpLR",
+]  # fmt: skip
+
 
 class LearningRateSchedule(Cell):
     """Base: `construct(global_step)` gives the rate of a step, a Float32."""

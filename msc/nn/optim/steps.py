@@ -10,6 +10,8 @@ from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.optimizer import Optimizer
 
+__all__ = ["ForwardValueAndGrad", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
+
 
 class WithLossCell(Cell):
     """A network and a loss: from data and label to the loss."""

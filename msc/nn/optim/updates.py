@@ -11,6 +11,8 @@ from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.optim.optimizer import Optimizer
 
+__all__ = ["FTRL", "SGD", "Adagrad", "Adam", "AdamWeightDecay", "Lamb", "Momentum", "RMSProp"]
+
 
 def _set(state: Parameter, value: Tensor) -> Tensor:
     """Give a state a value, and use it."""

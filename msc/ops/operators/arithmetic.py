@@ -17,6 +17,18 @@ from msc.ops.primitive import operator
 from msc.ops.selection import where
 from msc.ops.shapes import cast as convert
 
+__all__ = [
+    "ACos", "Abs", "Acosh", "Add", "AddN", "ApproximateEqual", "Asin", "Asinh", "Atan", "Atan2", "Atanh",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CeLU", "Ceil", "Cos", "Cosh", "Div", "DivNoNan", "Divs",
+    "Elu", "Equal", "Erf", "Erfc", "Exp", "Expm1", "FastGeLU", "Floor", "FloorDiv", "FloorMod", "GeLU", "Greater",
+    "GreaterEqual", "HShrink", "HSigmoid", "HSwish", "Identity", "Inv", "Invert", "IsClose", "IsFinite", "IsInf",
+    "IsNan", "Lerp", "Less", "LessEqual", "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr",
+    "LogicalXor", "Maximum", "Minimum", "Mish", "Mod", "Mul", "Muls", "Neg", "NotEqual", "PReLU", "Pow", "ReLU",
+    "ReLU6", "RealDiv", "Reciprocal", "Rint", "Round", "Rsqrt", "SeLU", "Select", "SiLU", "Sigmoid", "Sign", "Sin",
+    "Sinh", "SoftShrink", "Softmax", "Softplus", "Softsign", "Sqrt", "Square", "SquaredDifference", "Sub", "Tan",
+    "Tanh", "TensorAdd", "Trunc", "Xlogy", "add_n", "div_no_nan", "lerp", "xlogy",
+]  # fmt: skip
+
 
 def add_n(inputs: Sequence[Tensor]) -> Tensor:
     """The sum of tensors."""
@@ -139,13 +151,13 @@ BitwiseAnd = operator("BitwiseAnd", cmp.bitwise_and)
 BitwiseOr = operator("BitwiseOr", cmp.bitwise_or)
 BitwiseXor = operator("BitwiseXor", cmp.bitwise_xor)
 Invert = operator("Invert", un.bitwise_not)
-ApproximateEqual = operator("ApproximateEqual", _approximate_equal, tolerance=1e-05)
-IsClose = operator("IsClose", _isclose, rtol=1e-05, atol=1e-08, equal_nan=True)
+ApproximateEqual = operator("ApproximateEqual", _approximate_equal, "tolerance", tolerance=1e-05)
+IsClose = operator("IsClose", _isclose, "rtol atol equal_nan", rtol=1e-05, atol=1e-08, equal_nan=True)
 Cast = operator("Cast", _cast)
 Select = operator("Select", where)
 ReLU = operator("ReLU", act.relu)
 ReLU6 = operator("ReLU6", act.relu6)
-Elu = operator("Elu", act.elu, alpha=1.0)
+Elu = operator("Elu", act.elu, "alpha")
 SeLU = operator("SeLU", act.selu)
 GeLU = operator("GeLU", _gelu)
 FastGeLU = operator("FastGeLU", act.fast_gelu)
@@ -156,8 +168,8 @@ HSigmoid = operator("HSigmoid", act.hardsigmoid)
 Softplus = operator("Softplus", act.softplus)
 Softsign = operator("Softsign", act.softsign)
 PReLU = operator("PReLU", act.prelu)
-Softmax = operator("Softmax", _softmax, axis=-1)
-LogSoftmax = operator("LogSoftmax", act.log_softmax, axis=-1)
-HShrink = operator("HShrink", act.hardshrink, lambd=0.5)
-SoftShrink = operator("SoftShrink", act.softshrink, lambd=0.5)
-CeLU = operator("CeLU", act.celu, alpha=1.0)
+Softmax = operator("Softmax", _softmax, "axis", axis=-1)
+LogSoftmax = operator("LogSoftmax", act.log_softmax, "axis")
+HShrink = operator("HShrink", act.hardshrink, "lambd")
+SoftShrink = operator("SoftShrink", act.softshrink, "lambd")
+CeLU = operator("CeLU", act.celu, "alpha")

@@ -13,7 +13,7 @@ from msc.ops import images, linear, losses, normalisation, random
 from msc.ops.arithmetic import add, mul, sub
 from msc.ops.normalisation import batch_statistics, move_statistics
 from msc.ops.operands import cast
-from msc.ops.primitive import REQUIRED, operator
+from msc.ops.primitive import operator
 from msc.ops.reductions import mean, sum
 from msc.ops.selection import gather, where
 from msc.ops.shapes import sizes_of
@@ -21,18 +21,28 @@ from msc.ops.unary import rsqrt, square
 from msc.ops.windows import convolution, in_format, pooling
 from msc.support.wording import a
 
+__all__ = [
+    "LRN", "Assign", "AssignAdd", "AssignSub", "AvgPool", "AvgPool3D", "BCEWithLogitsLoss", "BatchMatMul",
+    "BatchNorm", "BiasAdd", "BinaryCrossEntropy", "Conv2D", "Conv3D", "Depend", "Dropout", "KLDivLoss", "L2Loss",
+    "L2Normalize", "LayerNorm", "MakeTuple", "MatMul", "MatMulExt", "MaxPool", "MaxPool3D", "NLLLoss", "Print",
+    "ResizeBilinear", "ResizeBilinearV2", "ResizeNearestNeighbor", "ResizeNearestNeighborV2", "RmsNorm",
+    "SigmoidCrossEntropyWithLogits", "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogits", "StandardNormal", "TupleGetItem", "assign", "assign_add", "assign_sub",
+    "depend", "l2_loss", "print_",
+]  # fmt: skip
 
-def _matmul(a: Tensor, b: Tensor, *, transpose_a: bool, transpose_b: bool) -> Tensor:
+
+def _matmul(a: Tensor, b: Tensor, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """The product of two matrices, either of them transposed first."""
     return linear.products(a, b, transpose_a, transpose_b, "MatMul")
 
 
-def _batch_matmul(a: Tensor, b: Tensor, *, transpose_a: bool, transpose_b: bool) -> Tensor:
+def _batch_matmul(a: Tensor, b: Tensor, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """Products of the matrices in the last two axes, either of them transposed first."""
     return linear.products(a, b, transpose_a, transpose_b, "BatchMatMul")
 
 
-def _bias_add(x: Tensor, bias: Tensor, *, data_format: str) -> Tensor:
+def _bias_add(x: Tensor, bias: Tensor, *, data_format: str = "NCHW") -> Tensor:
     """X plus a bias a channel."""
     return add(x, bias) if data_format == "NHWC" else linear.bias_add(x, bias)
 
@@ -44,12 +54,12 @@ def _convolution(name: str, count: int) -> Any:
         *,
         out_channel: int,
         kernel_size: Any,
-        mode: int,
-        pad_mode: str,
-        pad: Any,
-        stride: Any,
-        dilation: Any,
-        group: int,
+        mode: int = 1,
+        pad_mode: str = "valid",
+        pad: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        group: int = 1,
         data_format: str,
     ) -> Tensor:
         """Convolution of images or volumes."""
@@ -69,7 +79,7 @@ def _convolution(name: str, count: int) -> Any:
 
 
 def _pool(kind: str, count: int) -> Any:
-    def pool(x: Tensor, *, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Tensor:
+    def pool(x: Tensor, *, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "valid", data_format: str) -> Tensor:
         def pooled(x: Tensor) -> Tensor:
             return pooling(kind, x, kernel_size, strides, pad_mode, 0, count)
 
@@ -86,10 +96,10 @@ def _batch_norm(
     average: Tensor,
     variance: Tensor,
     *,
-    is_training: bool,
-    epsilon: float,
-    momentum: float,
-    data_format: str,
+    is_training: bool = False,
+    epsilon: float = 1e-5,
+    momentum: float = 0.1,
+    data_format: str = "NCHW",
 ) -> tuple[Tensor, ...]:
     """The normalised batch, and the statistics that it was normalised with (twice)."""
     del data_format
@@ -102,7 +112,13 @@ def _batch_norm(
 
 
 def _layer_norm(
-    x: Tensor, gamma: Tensor, beta: Tensor, *, begin_norm_axis: int, begin_params_axis: int, epsilon: float
+    x: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    *,
+    begin_norm_axis: int = 1,
+    begin_params_axis: int = 1,
+    epsilon: float = 1e-7,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The normalised tensor, the means and the variances."""
     del begin_params_axis
@@ -113,18 +129,18 @@ def _layer_norm(
     return add(mul(normal, gamma), beta), average, variance
 
 
-def _dropout(x: Tensor, *, keep_prob: float, Seed0: int, Seed1: int) -> tuple[Tensor, Tensor]:
+def _dropout(x: Tensor, *, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> tuple[Tensor, Tensor]:
     """The tensor with dropped elements, and the mask that was applied."""
     mask = random.keep_mask(x, 1 - keep_prob, x.shape, Seed0 or Seed1 or None)
     return mul(mul(x, mask), 1 / keep_prob), mask
 
 
-def _resize_nearest(x: Tensor, *, size: Any, align_corners: bool) -> Tensor:
+def _resize_nearest(x: Tensor, *, size: Any, align_corners: bool = False) -> Tensor:
     """Images resized to a size, each pixel the nearest one."""
     return images.interpolate(x, size, mode="nearest", align_corners=align_corners)
 
 
-def _resize_bilinear(x: Tensor, *, size: Any, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+def _resize_bilinear(x: Tensor, *, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
     """Images resized to a size by linear interpolation."""
     if not align_corners and not half_pixel_centers:
         raise ApiValueError("MSC0203", "ResizeBilinear: set align_corners or half_pixel_centers")
@@ -132,7 +148,7 @@ def _resize_bilinear(x: Tensor, *, size: Any, align_corners: bool, half_pixel_ce
 
 
 def _resize_v2(mode: str) -> Any:
-    def resize(x: Tensor, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    def resize(x: Tensor, size: Any, *, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
         unused(f"Resize of {mode}", half_pixel_centers=half_pixel_centers)
         return images.interpolate(x, size, mode=mode, align_corners=align_corners)
 
@@ -146,7 +162,7 @@ def _softmax_cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tens
     return losses.softmax_cross_entropy_with_logits(logits, labels), gradient
 
 
-def _sparse_cross_entropy(logits: Tensor, labels: Tensor, *, is_grad: bool) -> Tensor:
+def _sparse_cross_entropy(logits: Tensor, labels: Tensor, *, is_grad: bool = False) -> Tensor:
     """The mean cross entropy with classes, or its gradient."""
     if not is_grad:
         return mean(losses.sparse_softmax_cross_entropy(logits, labels))
@@ -161,14 +177,19 @@ def _sigmoid_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _bce_with_logits(
-    logits: Tensor, label: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, *, reduction: str
+    logits: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x)."""
     return losses.binary_cross_entropy_with_logits(logits, label, weight, pos_weight, reduction)
 
 
 def _nll_loss(
-    logits: Tensor, labels: Tensor, weight: Tensor, *, reduction: str, ignore_index: int
+    logits: Tensor, labels: Tensor, weight: Tensor, *, reduction: str = "mean", ignore_index: int = -100
 ) -> tuple[Tensor, Tensor]:
     """The negative log likelihood of classes, and the sum of the weights."""
     loss = losses.nll_loss(logits, labels, weight, ignore_index, reduction)
@@ -225,47 +246,44 @@ def print_(*values: Any) -> None:
     print(*values)
 
 
-_PRODUCT: dict[str, Any] = {"transpose_a": False, "transpose_b": False}
-_CONVOLUTION: dict[str, Any] = {
-    "out_channel": REQUIRED, "kernel_size": REQUIRED, "mode": 1, "pad_mode": "valid", "pad": 0, "stride": 1,
-    "dilation": 1, "group": 1,
-}  # fmt: skip
-_POOL: dict[str, Any] = {"kernel_size": 1, "strides": 1, "pad_mode": "valid"}
-
-MatMul = operator("MatMul", _matmul, **_PRODUCT)
+MatMul = operator("MatMul", _matmul, "transpose_a transpose_b")
 MatMulExt = operator("MatMulExt", linear.matmul)
-BatchMatMul = operator("BatchMatMul", _batch_matmul, **_PRODUCT)
-BiasAdd = operator("BiasAdd", _bias_add, data_format="NCHW")
-Conv2D = operator("Conv2D", _convolution("Conv2D", 2), **_CONVOLUTION, data_format="NCHW")
-Conv3D = operator("Conv3D", _convolution("Conv3D", 3), **_CONVOLUTION, data_format="NCDHW")
-MaxPool = operator("MaxPool", _pool("max", 2), **_POOL, data_format="NCHW")
-AvgPool = operator("AvgPool", _pool("avg", 2), **_POOL, data_format="NCHW")
-MaxPool3D = operator("MaxPool3D", _pool("max", 3), **_POOL, data_format="NCDHW")
-AvgPool3D = operator("AvgPool3D", _pool("avg", 3), **_POOL, data_format="NCDHW")
-BatchNorm = operator("BatchNorm", _batch_norm, is_training=False, epsilon=1e-5, momentum=0.1, data_format="NCHW")
-LayerNorm = operator("LayerNorm", _layer_norm, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
-RmsNorm = operator("RmsNorm", normalisation.rms_norm, epsilon=1e-6)
-L2Normalize = operator("L2Normalize", normalisation.l2_normalize, axis=0, epsilon=1e-4)
-LRN = operator("LRN", normalisation.lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS")
-Dropout = operator("Dropout", _dropout, keep_prob=0.5, Seed0=0, Seed1=0)
-ResizeNearestNeighbor = operator("ResizeNearestNeighbor", _resize_nearest, size=REQUIRED, align_corners=False)
-ResizeNearestNeighborV2 = operator(
-    "ResizeNearestNeighborV2", _resize_v2("nearest"), align_corners=False, half_pixel_centers=False
+BatchMatMul = operator("BatchMatMul", _batch_matmul, "transpose_a transpose_b")
+BiasAdd = operator("BiasAdd", _bias_add, "data_format")
+Conv2D = operator(
+    "Conv2D",
+    _convolution("Conv2D", 2),
+    "out_channel kernel_size mode pad_mode pad stride dilation group data_format",
+    data_format="NCHW",
 )
-ResizeBilinear = operator(
-    "ResizeBilinear", _resize_bilinear, size=REQUIRED, align_corners=False, half_pixel_centers=False
+Conv3D = operator(
+    "Conv3D",
+    _convolution("Conv3D", 3),
+    "out_channel kernel_size mode pad_mode pad stride dilation group data_format",
+    data_format="NCDHW",
 )
-ResizeBilinearV2 = operator("ResizeBilinearV2", _resize_v2("bilinear"), align_corners=False, half_pixel_centers=False)
+MaxPool = operator("MaxPool", _pool("max", 2), "kernel_size strides pad_mode data_format", data_format="NCHW")
+AvgPool = operator("AvgPool", _pool("avg", 2), "kernel_size strides pad_mode data_format", data_format="NCHW")
+MaxPool3D = operator("MaxPool3D", _pool("max", 3), "kernel_size strides pad_mode data_format", data_format="NCDHW")
+AvgPool3D = operator("AvgPool3D", _pool("avg", 3), "kernel_size strides pad_mode data_format", data_format="NCDHW")
+BatchNorm = operator("BatchNorm", _batch_norm, "is_training epsilon momentum data_format")
+LayerNorm = operator("LayerNorm", _layer_norm, "begin_norm_axis begin_params_axis epsilon")
+RmsNorm = operator("RmsNorm", normalisation.rms_norm, "epsilon")
+L2Normalize = operator("L2Normalize", normalisation.l2_normalize, "axis epsilon")
+LRN = operator("LRN", normalisation.lrn, "depth_radius bias alpha beta norm_region")
+Dropout = operator("Dropout", _dropout, "keep_prob Seed0 Seed1")
+ResizeNearestNeighbor = operator("ResizeNearestNeighbor", _resize_nearest, "size align_corners")
+ResizeNearestNeighborV2 = operator("ResizeNearestNeighborV2", _resize_v2("nearest"), "align_corners half_pixel_centers")
+ResizeBilinear = operator("ResizeBilinear", _resize_bilinear, "size align_corners half_pixel_centers")
+ResizeBilinearV2 = operator("ResizeBilinearV2", _resize_v2("bilinear"), "align_corners half_pixel_centers")
 SoftmaxCrossEntropyWithLogits = operator("SoftmaxCrossEntropyWithLogits", _softmax_cross_entropy)
-SparseSoftmaxCrossEntropyWithLogits = operator(
-    "SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy, is_grad=False
-)
+SparseSoftmaxCrossEntropyWithLogits = operator("SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy, "is_grad")
 SigmoidCrossEntropyWithLogits = operator("SigmoidCrossEntropyWithLogits", _sigmoid_cross_entropy)
-BCEWithLogitsLoss = operator("BCEWithLogitsLoss", _bce_with_logits, reduction="mean")
-BinaryCrossEntropy = operator("BinaryCrossEntropy", losses.binary_cross_entropy, reduction="mean")
-SmoothL1Loss = operator("SmoothL1Loss", losses.smooth_l1_loss, beta=1.0, reduction="none")
-KLDivLoss = operator("KLDivLoss", losses.kl_div, reduction="mean")
-NLLLoss = operator("NLLLoss", _nll_loss, reduction="mean", ignore_index=-100)
+BCEWithLogitsLoss = operator("BCEWithLogitsLoss", _bce_with_logits, "reduction")
+BinaryCrossEntropy = operator("BinaryCrossEntropy", losses.binary_cross_entropy, "reduction")
+SmoothL1Loss = operator("SmoothL1Loss", losses.smooth_l1_loss, "beta reduction")
+KLDivLoss = operator("KLDivLoss", losses.kl_div, "reduction")
+NLLLoss = operator("NLLLoss", _nll_loss, "reduction ignore_index")
 L2Loss = operator("L2Loss", l2_loss)
 StandardNormal = operator("StandardNormal", random.standard_normal)
 Assign = operator("Assign", assign)

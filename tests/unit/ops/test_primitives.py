@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -241,3 +242,22 @@ def test_assignments_change_parameters() -> None:
     ops.assign_sub(parameter, Tensor([2.0, 2.0]))
     assert parameter.tolist() == [2, 3]
     assert isinstance(ops.Add(), Primitive)
+
+
+SURFACE: dict[str, Any] = dict(vars(ops))
+OPERATORS = sorted(n for n, v in SURFACE.items() if isinstance(v, type) and hasattr(v, "FUNCTION"))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_show_what_they_take(name: str) -> None:
+    """An operator's signature is that of its function, as far as objects hold its arguments; help shows both."""
+    kind: Any = SURFACE[name]
+    taken = inspect.signature(kind).parameters
+    formal = inspect.signature(kind.FUNCTION).parameters
+    assert set(taken) <= set(formal)
+    assert kind.__doc__ == kind.FUNCTION.__doc__
+    if all(p.default is not p.empty for p in taken.values()):
+        assert kind().attrs == {p.name: p.default for p in taken.values()}
+    else:
+        with pytest.raises(msc.MscError, match="MSC0828"):
+            kind()

@@ -1,3 +1,3 @@
 """The transforms of images where MindSpore's first releases have them."""
 
-from msc.dataset.vision import *  # noqa: F403
+from msc.dataset.vision import *
