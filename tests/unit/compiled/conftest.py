@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.compiled.effort import LARGE
+from tests.covering import LARGE
 
 
 @pytest.fixture(scope="session")

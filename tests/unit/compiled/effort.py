@@ -5,11 +5,9 @@ MSC_TESTS=large ./run-tests tests/unit/compiled        every element type in eve
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
 
-LARGE = os.environ.get("MSC_TESTS") == "large"
+from tests.covering import LARGE
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
 EFFORT = settings(max_examples=200 if LARGE else 6, deadline=None, suppress_health_check=_SLOW)
