@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Read, Scalar
 from msc.targets.machine import Machine
-
-_FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "division": ("div", "rem", "mod", "sqrt", "rsqrt"),
-    "exponential": ("exp", "exp2", "expm1", "log", "log2", "log1p", "sigmoid", "tanh", "erf"),
-    "trigonometric": ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
-    "power": ("pow", "atan2"),
-}
-_FAMILY = {operator: family for family, operators in _FAMILIES.items() for operator in operators}
-"""The figure of a machine with the number of vector instructions of each operator."""
 
 
 def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
@@ -36,11 +25,9 @@ def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
 
 def _own(scalar: Apply, target: Machine) -> tuple[float, float]:
     """Instructions of the operator itself; a multiply-add is one instruction."""
-    costs = target.operators
-    if scalar.op == "softplus":
-        return 2 * costs.exponential, 0.0
-    if scalar.op in _FAMILY:
-        return getattr(costs, _FAMILY[scalar.op]), 0.0
+    operator = OPERATORS[scalar.op]
+    if operator.cost:
+        return operator.times * getattr(target.operators, operator.cost), 0.0
     if scalar.op == "mul":
         return 1.0, 0.0
     fused = target.fma and scalar.op in ("add", "sub") and any(map(is_product, scalar.args))

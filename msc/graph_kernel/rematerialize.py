@@ -24,20 +24,9 @@ from msc.graph_kernel.kernel_steps import KernelSteps, blocks_of_steps
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import static_shape
+from msc.poly.scalar import OPERATORS
 
-_DEAR = (
-    "ms.exp",
-    "ms.erf",
-    "ms.log",
-    "ms.pow",
-    "ms.tanh",
-    "ms.sigmoid",
-    "ms.sin",
-    "ms.cos",
-    "ms.div",
-    "ms.sqrt",
-    "ms.rsqrt",
-)
+_DEAR = frozenset(f"ms.{tensor}" for operator in OPERATORS.values() if operator.cost for tensor in operator.tensors)
 """Elementwise operations that cost many instructions: they are moved, not repeated."""
 AS_MANY = 16
 """A part of so many bytes more or less is not counted."""

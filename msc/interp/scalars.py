@@ -15,8 +15,10 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from msc.dialects.arrays import element_dtype
-from msc.interp.meanings.elementwise import FUNCTIONS, converted, erf, power, truncating_divide
+from msc.interp.meanings.elementwise import SCALARS as MEANINGS
+from msc.interp.meanings.elementwise import converted, power, truncating_divide
 from msc.ir.typed import tensor_type
+from msc.poly.scalar import OPERATORS
 
 Scalar: TypeAlias = Callable[..., Any]
 
@@ -137,8 +139,8 @@ def _fma(op: Operation, a: Any, b: Any, c: Any) -> Any:
     return wide.astype(element_dtype(element_of(op.results[0].type)))[()]
 
 
-def _erf(op: Operation, x: Any) -> Any:
-    return erf(np.asarray(x))[()]
+def _on_arrays(function: Callable[..., Any], op: Operation, *args: Any) -> Any:
+    return function(*map(np.asarray, args))[()]
 
 
 def _shift(function: Callable[[Any, Any], Any], *, unsigned: bool = False) -> Scalar:
@@ -202,25 +204,15 @@ _ARITH: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 _MATH: dict[str, Callable[..., Any]] = {
-    **FUNCTIONS,
-    "absf": np.abs,
+    **{name: getattr(np, name) for name in ("log10", "cbrt", "copysign", "isnan", "isinf", "isfinite")},
     "absi": np.abs,
-    "exp2": np.exp2,
-    "log2": np.log2,
-    "log10": np.log10,
-    "cbrt": np.cbrt,
-    "atan2": np.arctan2,
-    "powf": np.power,
-    "roundeven": np.rint,
-    "copysign": np.copysign,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
 }
+"""Those that no scalar operator stands for."""
 
 _CONVERSIONS = ("extf", "truncf", "fptosi", "index_cast")
 
 SCALARS: Mapping[str, Scalar] = {
+    **{o.mlir: partial(_on_arrays, MEANINGS[o.name]) for o in OPERATORS.values() if o.mlir.startswith("math.")},
     "arith.constant": _constant,
     "arith.cmpi": _compare_integers,
     "arith.cmpf": _compare_floats,
@@ -247,7 +239,6 @@ SCALARS: Mapping[str, Scalar] = {
     "math.ipowi": _integer_power,
     "math.fma": _fma,
     "vector.fma": _fma,
-    "math.erf": _erf,
     "tensor.extract": _extract,
     "tensor.from_elements": _from_elements,
     "tensor.empty": _empty,

@@ -8,23 +8,69 @@ Element types are named as MLIR names them: "f16", "bf16", "f32", "f64", "i1", "
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-# Name -> number of arguments. Arithmetic keeps its arguments' element type; comparisons give "i1".
-# max/min propagate NaN (IEEE 754-2019 maximum/minimum); `div` on integers truncates towards zero, as does `rem`;
-# `mod` follows the sign of the divisor (NumPy); `round` is half to even; and/or/xor/not are bitwise.
-UNARY = frozenset(
-    "neg abs sign not exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf sigmoid softplus floor ceil round trunc isnan isinf".split()
-)
-COMPARISONS = frozenset("eq ne lt le gt ge".split())
-BINARY = frozenset("add sub mul div rem mod pow atan2 max min and or xor shl shr".split()) | COMPARISONS
-TERNARY = frozenset({"select"})
-ARITY: dict[str, int] = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | dict.fromkeys(TERNARY, 3)
-BOOLEAN_RESULT = COMPARISONS | {"isnan", "isinf"}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarOperator:
+    """All that is said of a scalar operator, once; `msc/poly/operators.py` has the records.
+
+    A level that needs more than a name (the text of an approximation in C, an instruction of the Ascend core) registers
+    it by the operator's name. Where it has nothing of its own, it uses the formula.
+    """
+
+    name: str
+    arity: int = 1
+    boolean: bool = False
+    """Whether the result is "i1"; it has the element type of the last argument if not."""
+    tensors: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The operations on tensors that compute it at each place (`exp` for `ms.exp`), with their names in ONNX, or ""."""
+    doc: str = ""
+    """What the operation on tensors is, of an operator of one argument whose operation has no properties."""
+    dtypes: str = "a float"
+    """The family of element types that this operation takes."""
+    numpy: str = ""
+    """NumPy's function; `msc/interp` has the meaning if it is ""."""
+    python: Callable[[float], float] | None = None
+    """A function of floats of double precision, where NumPy has none."""
+    mlir: str = ""
+    """The upstream operation on floats; the formula is lowered if there is none."""
+    integers: tuple[str, ...] = ()
+    """The upstream operation on integers, or that on signed ones and that on unsigned ones."""
+    c: str = ""
+    """The function of C's library on doubles."""
+    cost: str = ""
+    """The figure of a machine's `operators` with its vector instructions; one instruction without a figure."""
+    times: int = 1
+    """How many times that figure."""
+    slope: Slope | None = None
+    """Its derivative by each argument, on floats; None where it is constant between jumps."""
+    integer_slope: Slope | None = None
+    """That on integers, as the numbers that they are."""
+    unbounded: bool = False
+    """Whether a slope may be infinite, or no number, where the value is finite or not chosen."""
+    formula: Callable[..., Scalar] | None = None
+    """The operator over others, as accurate as they are."""
+    single: Callable[..., Scalar] | None = None
+    """The operator over arithmetic, `exp` and `log`, to the accuracy of f32, where no formula is."""
+
+
+OPERATORS: dict[str, ScalarOperator] = {}
+"""The scalar operators by name. Arithmetic keeps its arguments' element type; comparisons give "i1".
+
+`max` and `min` propagate NaN (IEEE 754-2019 maximum and minimum); `div` on integers truncates towards zero, as does
+`rem`; `mod` follows the sign of the divisor (NumPy); `round` is half to even; `and`, `or`, `xor` and `not` are bitwise.
+"""
+
+
+def register(*operators: ScalarOperator) -> None:
+    """Add scalar operators. Raises ValueError for a name that has one."""
+    for operator in operators:
+        if OPERATORS.setdefault(operator.name, operator) is not operator:
+            raise ValueError(f"two scalar operators {operator.name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +105,18 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A scalar operator of ARITY on arguments of one element type (`select`: an "i1" condition first)."""
+    """A scalar operator on arguments of one element type (`select`: an "i1" condition first)."""
 
     op: str
     args: tuple[Scalar, ...]
 
     def __post_init__(self) -> None:
-        if ARITY.get(self.op) != len(self.args):
+        if self.op not in OPERATORS or OPERATORS[self.op].arity != len(self.args):
             raise ValueError(f"scalar operator {self.op!r} with {len(self.args)} arguments")
 
     @property
     def dtype(self) -> str:
-        return "i1" if self.op in BOOLEAN_RESULT else self.args[-1].dtype
+        return "i1" if OPERATORS[self.op].boolean else self.args[-1].dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +132,8 @@ class Cast:
 
 
 Scalar: TypeAlias = Constant | Read | Index | Apply | Cast
+Slope: TypeAlias = Callable[[Apply], "tuple[Scalar | None, ...]"]
+"""From an applied operator to its derivative by each argument; None if it has no derivative."""
 
 
 def apply(op: str, *args: Scalar) -> Apply:

@@ -15,7 +15,7 @@ import re
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from msc.poly.compute import Combine, Statement, affine_map
-from msc.poly.scalar import ARITY, Apply, Cast, Constant, Index, Read, Scalar
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Index, Read, Scalar
 
 COMBINERS: tuple[Combine, ...] = ("add", "mul", "max", "min", "and", "or")
 _DTYPE = re.compile(r"(f16|bf16|f32|f64|i1|u?i(8|16|32|64))")
@@ -171,7 +171,7 @@ class _Reader:
                 return Cast(self._scalar(argument), _checked_dtype(dtype), kind == "bits")
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 name = _WORDS.get(name, name)
-                if ARITY.get(name) != len(arguments):
+                if name not in OPERATORS or OPERATORS[name].arity != len(arguments):
                     raise BadStatement(f"`{name}` of {len(arguments)} arguments is no scalar operator")
                 return Apply(name, tuple(map(self._scalar, arguments)))
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=operand), attr=dtype), slice=places):

@@ -17,6 +17,7 @@ from msc.analysis.index_ranges import wraps
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form
 from msc.codegen.c.values import CExpression, Precedence, call, cast
+from msc.poly.scalar import OPERATORS
 
 Rule = Callable[[Prelude, Operation, Sequence[CExpression]], CExpression]
 
@@ -301,17 +302,12 @@ def _select(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) ->
     return select(prelude, *operands)
 
 
-_MATH_NAMES = {"powf": "pow", "roundeven": "rint"}
-_MATH = """acos acosh asin asinh atan atanh atan2 cbrt ceil cos cosh erf exp exp2 expm1 floor log log10 log1p log2 powf
-    roundeven rsqrt sin sinh sqrt tan tanh trunc""".split()
-
-
 def _math(name: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """A function of the vector math library."""
     type_ = _shape(operands)
     splat = type_.is_vector and all(v.splat for v in operands)
     target = type_.element if splat else type_
-    function = prelude.math_function(_MATH_NAMES.get(name, name), target)
+    function = prelude.math_function(name, target)
     if function is None:
         raise no_c_form(f"{op.name} on {type_.base}")
     arguments = operands if splat or not type_.is_vector else [vector_text(prelude, v) for v in operands]
@@ -319,6 +315,8 @@ def _math(name: str, prelude: Prelude, op: Operation, operands: Sequence[CExpres
 
 
 RULES: Mapping[str, Rule] = {
+    **{o.mlir: partial(_math, o.c or o.name) for o in OPERATORS.values() if o.mlir.startswith("math.")},
+    **{f"math.{name}": partial(_math, name) for name in ("cbrt", "log10")},
     "arith.addf": partial(_float, "+", Precedence.SUM),
     "arith.subf": partial(_float, "-", Precedence.SUM),
     "arith.mulf": partial(_float, "*", Precedence.PRODUCT),
@@ -354,6 +352,5 @@ RULES: Mapping[str, Rule] = {
     "math.copysign": _copysign,
     "math.fma": _multiply_add,
     "vector.fma": _multiply_add,
-    **{f"math.{name}": partial(_math, name) for name in _MATH},
 }
 """By operation name."""

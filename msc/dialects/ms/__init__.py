@@ -49,17 +49,22 @@ from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.target import TargetAttr
 from msc.dialects.ms.transposed_convolution import Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp
 from msc.dialects.ms.unary import (
-    AbsOp, AcoshOp, AcosOp, AsinhOp, AsinOp, AtanhOp, AtanOp, BitwiseNotOp, CeilOp, CoshOp, CosOp, ErfOp, Expm1Op,
-    ExpOp, FloorOp, IsInfOp, IsNanOp, Log1pOp, LogicalNotOp, LogOp, NegOp, ReciprocalOp, ReluOp, RoundOp, RsqrtOp,
-    SigmoidOp, SignOp, SinhOp, SinOp, SoftplusOp, SqrtOp, SquareOp, TanhOp, TanOp, TruncOp,
+    OF_SCALARS, BitwiseNotOp, LogicalNotOp, ReciprocalOp, ReluOp, SqrtOp, SquareOp, UnaryOp,
 )
 from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
 
 OPERATIONS = tuple(
     found
-    for found in tuple(vars().values())
-    if isinstance(found, type) and issubclass(found, IRDLOperation) and found is not IRDLOperation
+    for found in (*tuple(vars().values()), *OF_SCALARS.values())
+    if isinstance(found, type) and issubclass(found, IRDLOperation) and found not in (IRDLOperation, UnaryOp)
 )
 """Every operation, by family."""
 
 MS = Dialect("ms", list(OPERATIONS), [TargetAttr])
+
+
+def __getattr__(name: str) -> type[UnaryOp]:
+    """The operations of scalar operators: `ms.ExpOp`."""
+    if name not in OF_SCALARS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return OF_SCALARS[name]

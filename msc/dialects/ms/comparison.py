@@ -14,9 +14,6 @@ class ComparisonOp(BinaryOp):
 
     DTYPES: ClassVar[str] = "a number"
 
-    def result_type_for(self, dtype: str) -> str:
-        return "i1"
-
 
 class LogicalOp(BinaryOp):
     """Base of operations on truth values."""

@@ -15,7 +15,7 @@ from msc.dialects.ms.properties import dtype_property
 from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute
 from msc.poly.compute import Statement, affine_map, broadcast_map, dims, integer_range
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Read, Scalar, ScalarOperator, apply
 
 
 def pointwise_statement(shape: tuple[int, ...], body: Scalar) -> Statement:
@@ -57,9 +57,15 @@ class ElementwiseOp(BasicTensorOp):
         shape = broadcast_shapes(self.name, *(self.shape(i) for i in range(len(self.operands))))
         return (tensor_type(self.result_type_for(dtype), shape),)
 
+    @classmethod
+    def operator(cls) -> ScalarOperator | None:
+        """The scalar operator that is the whole body, or None."""
+        return OPERATORS.get(cls.SCALAR or cls.name.removeprefix("ms."))
+
     def result_type_for(self, dtype: str) -> str:
         """Element type of the result for operands of element type `dtype`."""
-        return dtype
+        operator = self.operator()
+        return "i1" if operator is not None and operator.boolean else dtype
 
     def scalar(self, *args: Scalar) -> Scalar:
         """The scalar body on the operands' elements."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.element_types import element_type
-from msc.dialects.ms import arithmetic, comparison, elementwise, unary
+from msc.dialects import ms
+from msc.dialects.element_types import FAMILIES, element_type
+from msc.dialects.ms import arithmetic, elementwise
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.generic import ComputeOp, statements_text
 from msc.graph.autodiff.emitting import GradientEmitter
@@ -23,28 +25,15 @@ from msc.poly.derivative import adjoints, factors_absorbed
 from msc.poly.model import renumber
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, reads
 
-OPERATIONS: Mapping[str, type[MsOp]] = {
-    **{"neg": unary.NegOp, "abs": unary.AbsOp, "sign": unary.SignOp, "exp": unary.ExpOp, "expm1": unary.Expm1Op},
-    **{"log": unary.LogOp, "log1p": unary.Log1pOp, "sqrt": unary.SqrtOp, "rsqrt": unary.RsqrtOp, "sin": unary.SinOp},
-    **{"cos": unary.CosOp, "tan": unary.TanOp, "asin": unary.AsinOp, "acos": unary.AcosOp, "atan": unary.AtanOp},
-    **{"sinh": unary.SinhOp, "cosh": unary.CoshOp, "tanh": unary.TanhOp, "asinh": unary.AsinhOp},
-    **{"acosh": unary.AcoshOp, "atanh": unary.AtanhOp, "erf": unary.ErfOp, "sigmoid": unary.SigmoidOp},
-    **{"softplus": unary.SoftplusOp, "floor": unary.FloorOp, "ceil": unary.CeilOp, "round": unary.RoundOp},
-    **{"trunc": unary.TruncOp, "isnan": unary.IsNanOp, "isinf": unary.IsInfOp},
-    **{"add": arithmetic.AddOp, "sub": arithmetic.SubOp, "mul": arithmetic.MulOp, "div": arithmetic.DivOp},
-    **{"rem": arithmetic.RemOp, "mod": arithmetic.ModOp, "pow": arithmetic.PowOp, "max": arithmetic.MaximumOp},
-    **{"min": arithmetic.MinimumOp, "atan2": arithmetic.Atan2Op, "select": elementwise.SelectOp},
-    **{"eq": comparison.EqualOp, "ne": comparison.NotEqualOp, "lt": comparison.LessOp, "le": comparison.LessEqualOp},
-    **{"gt": comparison.GreaterOp, "ge": comparison.GreaterEqualOp},
-}
-"""What a scalar operator is on tensors; `and`, `or` and `not` depend on the element type."""
 
-_BOOLEAN: Mapping[str, type[MsOp]] = {
-    "and": comparison.LogicalAndOp,
-    "or": comparison.LogicalOrOp,
-    "xor": comparison.LogicalXorOp,
-    "not": unary.LogicalNotOp,
-}
+@cache
+def _operation(op: str, dtype: str) -> type[MsOp] | None:
+    """What a scalar operator on an element type is on tensors."""
+    if op == "select":
+        return elementwise.SelectOp
+    classes = (made for made in ms.OPERATIONS if issubclass(made, elementwise.ElementwiseOp))
+    named = (made for made in classes if (found := made.operator()) is not None and found.name == op)
+    return next((made for made in named if dtype in FAMILIES[made.DTYPES]), None)
 
 
 def is_pointwise(op: BasicOp) -> bool:
@@ -68,7 +57,7 @@ def _is_broadcast(read: Read, op: BasicOp, shape: tuple[int, ...]) -> bool:
 def _has_operations(scalar: Scalar) -> bool:
     match scalar:
         case Apply():
-            known = scalar.op in OPERATIONS or (scalar.op in _BOOLEAN and scalar.dtype == "i1")
+            known = _operation(scalar.op, scalar.args[-1].dtype) is not None
             return known and all(map(_has_operations, scalar.args))
         case Cast():
             return not scalar.bits and _has_operations(scalar.arg)
@@ -145,7 +134,8 @@ class _Values:
             case Cast():
                 return self._emit(elementwise.CastOp, self.of(scalar.arg), dtype=element_type(scalar.dtype))
             case Apply():
-                table = _BOOLEAN if scalar.op in _BOOLEAN else OPERATIONS
-                return self._emit(table[scalar.op], *map(self.of, scalar.args))
+                operation = _operation(scalar.op, scalar.args[-1].dtype)
+                assert operation is not None
+                return self._emit(operation, *map(self.of, scalar.args))
             case Index():
                 raise TypeError("an index is no element of an operand")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -11,12 +10,7 @@ import numpy as np
 from msc.dialects.arrays import Array, is_integer_array, numpy_dtype
 from msc.dialects.ms.base import MsOp
 from msc.interp.registry import meaning
-
-
-def erf(x: Array) -> Array:
-    """The error function, computed in double precision."""
-    flat = x.astype(np.float64).ravel()
-    return np.fromiter(map(math.erf, flat.tolist()), np.float64, flat.size).reshape(x.shape).astype(x.dtype)
+from msc.poly.scalar import OPERATORS, ScalarOperator
 
 
 def sigmoid(x: Array) -> Array:
@@ -77,102 +71,70 @@ def power(a: Array, b: Array) -> Array:
     return np.where(negative, np.where(np.abs(a) == 1, parity, 0), positive).astype(a.dtype)
 
 
-def _unary(function: Callable[[Array], Array]) -> Callable[[MsOp, Array], Array]:
-    return lambda op, x: function(x)
+def _of_floats(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    """A function of Python's floats on arrays, computed in double precision."""
+
+    def on_arrays(x: Array) -> Array:
+        flat = x.astype(np.float64).ravel()
+        return np.fromiter(map(function, flat.tolist()), np.float64, flat.size).reshape(x.shape).astype(x.dtype)
+
+    return on_arrays
 
 
-def _binary(function: Callable[[Array, Array], Array]) -> Callable[[MsOp, Array, Array], Array]:
-    return lambda op, a, b: function(a, b)
+def _inverse_root(x: Array) -> Array:
+    return 1 / np.sqrt(x)
 
 
-FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "exp": np.exp,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-}
-"""Those that the tensor level, scalar bodies and the `math` dialect call by the same names."""
+_OWN: dict[str, Callable[..., Array]] = {
+    "sigmoid": sigmoid, "softplus": softplus, "rsqrt": _inverse_root, "div": truncating_divide, "pow": power,
+}  # fmt: skip
+"""Scalar operators that are no function of NumPy."""
 
-UNARY: dict[str, Callable[[Array], Array]] = {
-    **FUNCTIONS,
-    "neg": np.negative,
-    "abs": np.abs,
-    "sign": np.sign,
+
+def _meaning_of(operator: ScalarOperator) -> Callable[..., Array]:
+    if operator.name in _OWN:
+        return _OWN[operator.name]
+    if operator.python is not None:
+        return _of_floats(operator.python)
+    return getattr(np, operator.numpy)
+
+
+SCALARS: Mapping[str, Callable[..., Array]] = {name: _meaning_of(found) for name, found in OPERATORS.items()}
+"""What each scalar operator does with arrays."""
+
+erf = SCALARS["erf"]
+
+_UNARY: dict[str, Callable[[Array], Array]] = {
     "reciprocal": lambda x: 1 / x,
     "square": np.square,
-    "erf": erf,
-    "sigmoid": sigmoid,
-    "softplus": softplus,
     "logit": lambda x: np.log(x / (1 - x)),
-    "round": np.rint,
     "relu": lambda x: np.maximum(x, 0),
-    "logical_not": np.logical_not,
-    "bitwise_not": np.invert,
-    "is_nan": np.isnan,
-    "is_inf": np.isinf,
     "identity": lambda x: x,
     "stop_gradient": lambda x: x,
 }
 
-BINARY: dict[str, Callable[[Array, Array], Array]] = {
+_BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "barrier": lambda x, after: x,
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
     "mul_no_nan": lambda a, b: np.where(a == 0, a.dtype.type(0), a * b),
     "xlogy": lambda a, b: np.where(a == 0, a.dtype.type(0), a * np.log(b)),
     "log_add_exp": np.logaddexp,
     "binary_cross_entropy": lambda x, y: -(y * np.maximum(np.log(x), -100) + (1 - y) * np.maximum(np.log(1 - x), -100)),
-    "div": truncating_divide,
     "floor_div": floor_divide,
-    "mod": np.remainder,
-    "rem": np.fmod,
-    "pow": power,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "atan2": np.arctan2,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
-    "bitwise_and": np.bitwise_and,
-    "bitwise_or": np.bitwise_or,
-    "bitwise_xor": np.bitwise_xor,
-    "shift_left": np.left_shift,
-    "shift_right": np.right_shift,
 }
 
-for _name, _one in UNARY.items():
-    meaning(_name)(_unary(_one))
-for _name, _two in BINARY.items():
-    meaning(_name)(_binary(_two))
+
+def _declare(name: str, function: Callable[..., Array]) -> None:
+    def run(op: MsOp, *arrays: Array) -> Array:
+        return function(*arrays)
+
+    meaning(name)(run)
 
 
-@meaning("select")
-def _select(op: MsOp, condition: Array, a: Array, b: Array) -> Array:
-    return np.where(condition, a, b)
+for _operator in OPERATORS.values():
+    for _tensor in _operator.tensors:
+        _declare(_tensor, SCALARS[_operator.name])
+for _name, _function in (*_UNARY.items(), *_BINARY.items()):
+    _declare(_name, _function)
 
 
 @meaning("cast")

@@ -10,22 +10,11 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.dialects.arrays import Array, numpy_dtype
 from msc.dialects.ms.base import BasicOp, MsOp
-from msc.interp.meanings.elementwise import FUNCTIONS, converted, erf, power, sigmoid, softplus, truncating_divide
+from msc.interp.meanings.elementwise import SCALARS, converted
 from msc.interp.registry import meaning
 from msc.poly.compute import Combine, Statement, identity
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
 
-_SCALARS: Mapping[str, Any] = {
-    **FUNCTIONS,
-    **{"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp2": np.exp2, "log2": np.log2, "erf": erf},
-    **{"round": np.rint, "isnan": np.isnan, "isinf": np.isinf, "sigmoid": sigmoid, "softplus": softplus},
-    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": truncating_divide, "rem": np.fmod},
-    **{"mod": np.mod, "pow": power, "atan2": np.arctan2, "max": np.maximum, "min": np.minimum},
-    **{"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert},
-    **{"shl": np.left_shift, "shr": np.right_shift, "select": np.where},
-    **{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater},
-    "ge": np.greater_equal,
-}
 _COMBINERS: Mapping[Combine, np.ufunc] = {
     **{"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum},
     **{"and": np.bitwise_and, "or": np.bitwise_or},
@@ -104,7 +93,7 @@ def _value(scalar: Scalar, grid: Sequence[Array], operands: Sequence[Array]) -> 
             value = np.asarray(_value(scalar.arg, grid, operands))
             return value.view(numpy_dtype(scalar.dtype)) if scalar.bits else converted(value, _dtype(scalar.dtype))
         case Apply():
-            return _SCALARS[scalar.op](*(_value(a, grid, operands) for a in scalar.args))
+            return SCALARS[scalar.op](*(_value(a, grid, operands) for a in scalar.args))
 
 
 def _dtype(name: str) -> np.dtype[Any]:

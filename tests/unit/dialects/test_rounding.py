@@ -8,11 +8,13 @@ from msc.dialects.element_types import NARROW_FLOATS
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.rounding import EXACT
 from msc.poly.compute import Statement
-from msc.poly.scalar import BOOLEAN_RESULT, Apply, Cast, Scalar
+from msc.poly.scalar import OPERATORS, Apply, Cast, Scalar
 from tests.unit.compiled.operations import cases_of
 from tests.unit.compiled.programs import parsed, program_text
 
-KEEPING = BOOLEAN_RESULT | frozenset("neg abs sign max min select floor ceil round trunc and or xor not".split())
+KEEPING = {name for name, found in OPERATORS.items() if found.boolean} | set(
+    "neg abs sign max min select floor ceil round trunc and or xor not".split()
+)
 """Scalar operators whose result is one of their operands up to the sign, a whole number or a truth value."""
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msc.codegen.c.vector_math.template import ErrorBound
+from msc.poly.scalar import OPERATORS
 
 LIBM_BOUND = ErrorBound(4)
 """What is assumed of the system's libm; glibc and musl stay below it for the functions listed here."""
 
-_ONE_ARGUMENT = (
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "erfc", "sin", "cos", "tan",
-    "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "sqrt", "cbrt", "floor", "ceil", "trunc", "rint",
-)  # fmt: skip
-_TWO_ARGUMENTS = ("pow", "atan2", "fmod", "hypot")
 _EXACT = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fmod"})
 
-LIBM_ARITY: Mapping[str, int] = {**dict.fromkeys(_ONE_ARGUMENT, 1), **dict.fromkeys(_TWO_ARGUMENTS, 2)}
+LIBM_ARITY: Mapping[str, int] = {
+    **{"log10": 1, "erfc": 1, "cbrt": 1, "hypot": 2},
+    **{operator.c: operator.arity for operator in OPERATORS.values() if operator.c},
+}
 """libm functions by name (of the f64 form) and how many arguments they take."""
 
 COMPOSED: Mapping[str, str] = {

@@ -15,15 +15,15 @@ from msc.codegen.c.vector_math.rounding import ROUNDING
 from msc.codegen.c.vector_math.template import VECTOR_LANES, ErrorBound, MathTemplate, VectorFunction, scalar_form
 from msc.codegen.c.vector_math.trigonometric import TRIGONOMETRIC, TRIGONOMETRIC_PARTS
 
-VECTOR_FUNCTIONS: Mapping[str, VectorFunction] = {
+VECTOR_FUNCTIONS: dict[str, VectorFunction] = {
     **EXPONENTIAL, **LOGARITHM, **ERROR_FUNCTION, **TRIGONOMETRIC, **POWER, **ROUNDING,
 }  # fmt: skip
 """The f32 functions that have a branch-free vector form, by name."""
 
 _TEMPLATES: Mapping[str, MathTemplate] = {
     **PRIMITIVES, **EXPONENTIAL_PARTS, **ERROR_FUNCTION_PARTS, **LOGARITHM_PARTS, **TRIGONOMETRIC_PARTS, **POWER_PARTS,
-    **{name: function.template for name, function in VECTOR_FUNCTIONS.items()},
 }  # fmt: skip
+"""What they build on."""
 
 _LANES = (1, 2, *VECTOR_LANES)
 _PROLOGUE = """/* Always inline: no vector is ever passed in a call, which is what -Wpsabi warns about. */
@@ -98,7 +98,8 @@ class _Emission:
         yield from self.pieces.values()
 
     def _template(self, name: str, lanes: int) -> None:
-        template = _TEMPLATES[name]
+        function = VECTOR_FUNCTIONS.get(name)
+        template = function.template if function is not None else _TEMPLATES[name]
         for required in template.requires:
             self._template(required, lanes)
         self.headers.update(template.headers)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+
+from xdsl.ir.affine import AffineMap
 
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.base import MsOp
 from msc.exporters.onnx.writer import TYPES, Writer, dtype, form, no_form, shape
+from msc.poly.scalar import OPERATORS, Apply, Constant, Read, Scalar
 
 SAME = {
-    "neg": "Neg", "abs": "Abs", "sign": "Sign", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "reciprocal": "Reciprocal",
-    "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
-    "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
-    "sigmoid": "Sigmoid", "softplus": "Softplus", "floor": "Floor", "ceil": "Ceil", "round": "Round", "relu": "Relu",
-    "logical_not": "Not", "bitwise_not": "BitwiseNot", "is_nan": "IsNaN", "is_inf": "IsInf", "identity": "Identity",
-    "mish": "Mish", "softsign": "Softsign", "selu": "Selu", "hard_swish": "HardSwish",
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min",
-    "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual", "greater": "Greater",
-    "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
-    "bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor", "select": "Where",
-    "global_avg_pool": "GlobalAveragePool", "global_max_pool": "GlobalMaxPool",
+    "reciprocal": "Reciprocal", "relu": "Relu", "identity": "Identity", "mish": "Mish", "softsign": "Softsign",
+    "selu": "Selu", "hard_swish": "HardSwish", "global_avg_pool": "GlobalAveragePool",
+    "global_max_pool": "GlobalMaxPool",
+    **{tensor: onnx for o in OPERATORS.values() for tensor, onnx in o.tensors.items() if onnx},
 }  # fmt: skip
 """Operations that ONNX has under another name, with the same operands and no attributes."""
 
@@ -29,6 +26,33 @@ for _name, _operator in SAME.items():
     @form(_name)
     def _write(w: Writer, op: MsOp, *inputs: str, operator: str = _operator) -> str:
         return w(operator, *inputs)
+
+
+for _found in OPERATORS.values():
+    if _found.formula is not None:
+
+        @form(*(tensor for tensor, onnx in _found.tensors.items() if not onnx))
+        def _by_formula(w: Writer, op: MsOp, *inputs: str, formula: Callable[..., Scalar] = _found.formula) -> str:
+            """Over operators that ONNX has."""
+            reads = [Read(k, AffineMap(0, 0, ()), op.dtype(k)) for k in range(len(inputs))]
+            return _scalar(w, formula(*reads), inputs, {})
+
+
+def _scalar(w: Writer, scalar: Scalar, inputs: Sequence[str], known: dict[Scalar, str]) -> str:
+    """The value of a scalar at each place of the inputs, each once."""
+    match scalar:
+        case Read():
+            return inputs[scalar.operand]
+        case Constant():
+            return w.scalar(scalar.value, scalar.dtype)
+        case Apply() if scalar not in known:
+            arguments = [_scalar(w, argument, inputs, known) for argument in scalar.args]
+            known[scalar] = w(next(filter(None, OPERATORS[scalar.op].tensors.values())), *arguments)
+        case Apply():
+            pass
+        case _:
+            raise TypeError(f"{scalar} in a formula")
+    return known[scalar]
 
 
 @form("barrier")
@@ -45,30 +69,6 @@ def _not_equal(w: Writer, op: MsOp, a: str, b: str) -> str:
 @form("square")
 def _square(w: Writer, op: MsOp, x: str) -> str:
     return w("Mul", x, x)
-
-
-@form("rsqrt")
-def _rsqrt(w: Writer, op: MsOp, x: str) -> str:
-    return w("Reciprocal", w("Sqrt", x))
-
-
-@form("expm1")
-def _expm1(w: Writer, op: MsOp, x: str) -> str:
-    """Of which ONNX has no accurate form near zero: there, 2 sinh(x / 2) exp(x / 2)."""
-    kind = op.dtype(0)
-    half = w("Mul", x, w.scalar(0.5, kind))
-    small = w("Mul", w("Mul", w("Sinh", half), w("Exp", half)), w.scalar(2, kind))
-    near = w("Less", w("Abs", x), w.scalar(0.5, kind))
-    return w("Where", near, small, w("Sub", w("Exp", x), w.scalar(1, kind)))
-
-
-@form("log1p")
-def _log1p(w: Writer, op: MsOp, x: str) -> str:
-    """Of which ONNX has no accurate form near zero: there, 2 atanh(x / (x + 2))."""
-    ratio = w("Div", x, w("Add", x, w.scalar(2, op.dtype(0))))
-    small = w("Mul", w("Atanh", ratio), w.scalar(2, op.dtype(0)))
-    near = w("Less", w("Abs", x), w.scalar(0.5, op.dtype(0)))
-    return w("Where", near, small, w("Log", w("Add", x, w.scalar(1, op.dtype(0)))))
 
 
 @form("mul_no_nan")

@@ -11,60 +11,10 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.elementwise import BinaryOp, UnaryOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import OnnxValue
-
-UNARY: dict[str, type[UnaryOp]] = {
-    "Abs": ms.AbsOp,
-    "Acos": ms.AcosOp,
-    "Acosh": ms.AcoshOp,
-    "Asin": ms.AsinOp,
-    "Asinh": ms.AsinhOp,
-    "Atan": ms.AtanOp,
-    "Atanh": ms.AtanhOp,
-    "BitwiseNot": ms.BitwiseNotOp,
-    "Ceil": ms.CeilOp,
-    "Cos": ms.CosOp,
-    "Cosh": ms.CoshOp,
-    "Erf": ms.ErfOp,
-    "Exp": ms.ExpOp,
-    "Floor": ms.FloorOp,
-    "IsNaN": ms.IsNanOp,
-    "Log": ms.LogOp,
-    "Neg": ms.NegOp,
-    "Not": ms.LogicalNotOp,
-    "Reciprocal": ms.ReciprocalOp,
-    "Relu": ms.ReluOp,
-    "Round": ms.RoundOp,
-    "Sigmoid": ms.SigmoidOp,
-    "Sign": ms.SignOp,
-    "Sin": ms.SinOp,
-    "Sinh": ms.SinhOp,
-    "Softplus": ms.SoftplusOp,
-    "Sqrt": ms.SqrtOp,
-    "Tan": ms.TanOp,
-    "Tanh": ms.TanhOp,
-}
-
-BINARY: dict[str, type[BinaryOp]] = {
-    "Add": ms.AddOp,
-    "And": ms.LogicalAndOp,
-    "BitwiseAnd": ms.BitwiseAndOp,
-    "BitwiseOr": ms.BitwiseOrOp,
-    "BitwiseXor": ms.BitwiseXorOp,
-    "Div": ms.DivOp,
-    "Equal": ms.EqualOp,
-    "Greater": ms.GreaterOp,
-    "GreaterOrEqual": ms.GreaterEqualOp,
-    "Less": ms.LessOp,
-    "LessOrEqual": ms.LessEqualOp,
-    "Mul": ms.MulOp,
-    "Or": ms.LogicalOrOp,
-    "Sub": ms.SubOp,
-    "Xor": ms.LogicalXorOp,
-}
+from msc.poly.scalar import OPERATORS
 
 
 def _unary(operation: type[MsOp], node: Node) -> OnnxValue:
@@ -84,10 +34,15 @@ def _aligned(node: Node) -> OnnxValue:
     return node.reshape(b, (*node.shape_of(b), *(1 for _ in range(tail))))
 
 
-for _name, _operation in UNARY.items():
+for _name, _operation in {"Reciprocal": ms.ReciprocalOp, "Relu": ms.ReluOp}.items():
     importer(_name)(partial(_unary, _operation))
-for _name, _operation in BINARY.items():
-    importer(_name)(partial(_binary, _operation))
+_OTHER_OPERANDS = ("IsInf", "Max", "Min", "Pow", "Where")
+"""What ONNX defines on other operands than `ms`, or with attributes."""
+_CLASSES = {operation.name: operation for operation in ms.OPERATIONS if issubclass(operation, MsOp)}
+for _operator in OPERATORS.values():
+    for _tensor, _name in _operator.tensors.items():
+        if _name and _name not in _OTHER_OPERANDS:
+            importer(_name)(partial(_unary if _operator.arity == 1 else _binary, _CLASSES[f"ms.{_tensor}"]))
 
 
 def _variadic(operation: type[MsOp], node: Node) -> OnnxValue:

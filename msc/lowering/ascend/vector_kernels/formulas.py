@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Read, Scalar, apply
 
 BINARY: Mapping[str, str] = {"add": "vadd", "sub": "vsub", "mul": "vmul", "div": "vdiv", "max": "vmax", "min": "vmin"}
 """Of two floats; of 32-bit integers the first three."""
@@ -15,84 +14,6 @@ COMPARISONS: Mapping[str, int] = {"lt": 0, "gt": 1, "eq": 2, "le": 3, "ge": 4, "
 WITH_CONSTANT: Mapping[str, str] = {"add": "vadds", "mul": "vmuls", "max": "vmaxs", "min": "vmins"}
 """Of an array and a literal."""
 
-_F = Callable[[Scalar], Scalar]
-
-
-def _c(value: float) -> Constant:
-    return Constant(value, "f32")
-
-
-def _sigmoid(x: Scalar) -> Scalar:
-    """1 / (1 + exp(-x)): exp(-x) is infinite where the result is 0."""
-    return apply("div", _c(1.0), apply("add", apply("exp", apply("neg", x)), _c(1.0)))
-
-
-def _log1p(x: Scalar) -> Scalar:
-    """With u = 1 + x: log(u) x / (u - 1), and x where u is 1: what rounding takes from u, the quotient gives back."""
-    u = apply("add", x, _c(1.0))
-    exact = apply("div", apply("mul", apply("log", u), x), apply("sub", u, _c(1.0)))
-    finite = apply("select", apply("eq", u, _c(math.inf)), u, exact)
-    return apply("select", apply("eq", u, _c(1.0)), x, finite)
-
-
-def _expm1(x: Scalar) -> Scalar:
-    """With u = exp(x): (u - 1) x / log(u), x where u is 1, and u - 1 where log(u) says no more."""
-    u = apply("exp", x)
-    less = apply("sub", u, _c(1.0))
-    exact = apply("div", apply("mul", less, x), apply("log", u))
-    far = apply("select", apply("gt", apply("abs", x), _c(40.0)), less, exact)
-    return apply("select", apply("eq", u, _c(1.0)), x, far)
-
-
-def _tanh(x: Scalar) -> Scalar:
-    """With t = exp(2 x) - 1: t / (t + 2), which is 1 in f32 from 9.1 on."""
-    near = apply("max", apply("min", x, _c(9.1)), _c(-9.1))
-    t = _expm1(apply("mul", near, _c(2.0)))
-    return apply("div", t, apply("add", t, _c(2.0)))
-
-
-def _softplus(x: Scalar) -> Scalar:
-    """max(x, 0) + log1p(exp(-|x|))."""
-    return apply("add", apply("max", x, _c(0.0)), _log1p(apply("exp", apply("neg", apply("abs", x)))))
-
-
-def _polynomial(x: Scalar, coefficients: tuple[float, ...]) -> Scalar:
-    """Horner's scheme, the highest power first."""
-    total: Scalar = apply("mul", x, _c(coefficients[0]))
-    for coefficient in coefficients[1:-1]:
-        total = apply("mul", apply("add", total, _c(coefficient)), x)
-    return apply("add", total, _c(coefficients[-1]))
-
-
-_ERF_ABOVE = (
-    -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,
-    -2.95459980854025e-03, -1.60960333262415e-02,
-)  # fmt: skip
-_ERF_BELOW = (
-    -1.45660718464996e-05,
-    -2.13374055278905e-04,
-    -1.68282697438203e-03,
-    -7.37332916720468e-03,
-    -1.42647390514189e-02,
-)
-"""Eigen's rational approximation of erf on [-4, 4], which XLA uses too: within 1 ulp or so of f32."""
-
-
-def _erf(x: Scalar) -> Scalar:
-    near = apply("max", apply("min", x, _c(4.0)), _c(-4.0))
-    square = apply("mul", near, near)
-    return apply("div", apply("mul", near, _polynomial(square, _ERF_ABOVE)), _polynomial(square, _ERF_BELOW))
-
-
-_FORMULAS: Mapping[str, _F] = {
-    "sigmoid": _sigmoid,
-    "tanh": _tanh,
-    "softplus": _softplus,
-    "erf": _erf,
-    "expm1": _expm1,
-    "log1p": _log1p,
-    "log2": lambda x: apply("mul", apply("log", x), _c(1.0 / math.log(2.0))),
-}
 _NARROW = ("f16", "bf16")
 
 
@@ -102,12 +23,13 @@ def formula(s: Apply) -> Scalar | None:
         return None
     if s.op == "pow":
         return _power(s)
-    made = _FORMULAS.get(s.op)
-    if made is None:
+    operator = OPERATORS[s.op]
+    made = operator.single or operator.formula
+    if made is None or s.op in UNARY:
         return None
     if s.dtype in _NARROW:
-        return Cast(made(Cast(s.args[0], "f32")), s.dtype)
-    return made(s.args[0])
+        return Cast(made(*(Cast(arg, "f32") for arg in s.args)), s.dtype)
+    return made(*s.args)
 
 
 def is_one_instruction(s: Scalar) -> bool:

@@ -7,83 +7,31 @@ operations carry the signedness. Integer division never traps: a division by zer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as maths
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 
 from msc.dialects.element_types import element_type, is_float, is_signed
 from msc.dialects.loop import LanesOp
-from msc.poly.scalar import COMPARISONS, Apply, Cast, Constant, Index, Read, Scalar
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Index, Read, Scalar
 
-Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
-Unary: TypeAlias = Callable[[SSAValue], Operation]
+_CLASSES: Mapping[str, Callable[..., Operation]] = {
+    found.name: found for found in (*arith.Arith.operations, *maths.Math.operations)
+}
 
-_FLOAT_BINARY: Mapping[str, Binary] = {
-    "add": arith.AddfOp,
-    "sub": arith.SubfOp,
-    "mul": arith.MulfOp,
-    "div": arith.DivfOp,
-    "max": arith.MaximumfOp,
-    "min": arith.MinimumfOp,
-    "pow": maths.PowFOp,
-    "atan2": maths.Atan2Op,
-}
-_FLOAT_UNARY: Mapping[str, Unary] = {
-    "neg": arith.NegfOp,
-    "abs": maths.AbsFOp,
-    "round": maths.RoundEvenOp,
-    "exp": maths.ExpOp,
-    "exp2": maths.Exp2Op,
-    "expm1": maths.ExpM1Op,
-    "log": maths.LogOp,
-    "log2": maths.Log2Op,
-    "log1p": maths.Log1pOp,
-    "sqrt": maths.SqrtOp,
-    "rsqrt": maths.RsqrtOp,
-    "sin": maths.SinOp,
-    "cos": maths.CosOp,
-    "tan": maths.TanOp,
-    "asin": maths.AsinOp,
-    "acos": maths.AcosOp,
-    "atan": maths.AtanOp,
-    "sinh": maths.SinhOp,
-    "cosh": maths.CoshOp,
-    "tanh": maths.TanhOp,
-    "asinh": maths.AsinhOp,
-    "acosh": maths.AcoshOp,
-    "atanh": maths.AtanhOp,
-    "erf": maths.ErfOp,
-    "floor": maths.FloorOp,
-    "ceil": maths.CeilOp,
-    "trunc": maths.TruncOp,
-}
-_INTEGER_BINARY: Mapping[str, Binary] = {
-    "add": arith.AddiOp,
-    "sub": arith.SubiOp,
-    "mul": arith.MuliOp,
-    "and": arith.AndIOp,
-    "or": arith.OrIOp,
-    "xor": arith.XOrIOp,
-    "pow": maths.IPowIOp,
-}
-_BY_SIGN: Mapping[tuple[str, bool], Binary] = {
-    ("max", True): arith.MaxSIOp,
-    ("max", False): arith.MaxUIOp,
-    ("min", True): arith.MinSIOp,
-    ("min", False): arith.MinUIOp,
-    ("shr", True): arith.ShRSIOp,
-    ("shr", False): arith.ShRUIOp,
-    ("shl", True): arith.ShLIOp,
-    ("shl", False): arith.ShLIOp,
-    ("div", True): arith.DivSIOp,
-    ("div", False): arith.DivUIOp,
-    ("rem", True): arith.RemSIOp,
-    ("rem", False): arith.RemUIOp,
-}
+
+def _upstream(name: str, args: Sequence[SSAValue]) -> Operation:
+    """An upstream operation on values of one type; `loop.lanes` where xDSL lacks it."""
+    made = _CLASSES.get(name)
+    return made(*args) if made is not None else LanesOp(name, args, args[0].type)
+
+
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
@@ -143,7 +91,7 @@ class BodyEmitter:
         """One scalar operator on arguments of element type `dtype`."""
         if op == "select":
             return self._put(arith.SelectOp(args[0], args[1], args[2]))
-        if op in COMPARISONS:
+        if op in _FLOAT_PREDICATES:
             return self._compare(op, args[0], args[1], dtype)
         return self._float(op, args, dtype) if is_float(dtype) else self._integer(op, args, dtype)
 
@@ -154,26 +102,23 @@ class BodyEmitter:
         return self._put(arith.CmpiOp(lhs, rhs, sign + op))
 
     def _float(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
-        if op in _FLOAT_BINARY:
-            return self._put(_FLOAT_BINARY[op](args[0], args[1]))
-        if op in _FLOAT_UNARY:
-            return self._put(_FLOAT_UNARY[op](args[0]))
-        return {
-            "rem": self._float_remainder,
-            "mod": self._float_modulo,
-            "sign": self._float_sign,
-            "sigmoid": self._sigmoid,
-            "softplus": self._softplus,
-            "isnan": self._is_nan,
-            "isinf": self._is_inf,
-        }[op](args, dtype)
+        if upstream := OPERATORS[op].mlir:
+            return self._put(_upstream(upstream, args))
+        own = {"mod": self._float_modulo, "sign": self._float_sign, "isnan": self._is_nan, "isinf": self._is_inf}.get(
+            op
+        )
+        return own(args, dtype) if own is not None else self._by_formula(op, args, dtype)
 
-    def _float_remainder(self, args: list[SSAValue], dtype: str) -> SSAValue:
-        return self._put(LanesOp("arith.remf", args, args[0].type))
+    def _by_formula(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
+        formula = OPERATORS[op].formula
+        if formula is None:
+            raise ValueError(f"scalar operator {op!r} has neither an upstream operation nor a formula")
+        reads = [Read(k, AffineMap(0, 0, ()), dtype) for k in range(len(args))]
+        return _FormulaEmitter(self._insert, lambda read: args[read.operand]).emit(formula(*reads))
 
     def _float_modulo(self, args: list[SSAValue], dtype: str) -> SSAValue:
         """The remainder moved to the divisor's sign (NumPy)."""
-        remainder = self._float_remainder(args, dtype)
+        remainder = self.apply("rem", args, dtype)
         return self._to_sign_of_divisor(remainder, args[1], dtype)
 
     def _to_sign_of_divisor(self, remainder: SSAValue, divisor: SSAValue, dtype: str) -> SSAValue:
@@ -199,17 +144,6 @@ class BodyEmitter:
         inner = self._put(arith.SelectOp(below, self.constant(-1.0, dtype), neither))
         return self._put(arith.SelectOp(above, self.constant(1.0, dtype), inner))
 
-    def _sigmoid(self, args: list[SSAValue], dtype: str) -> SSAValue:
-        one = self.constant(1.0, dtype)
-        exponential = self._put(maths.ExpOp(self._put(arith.NegfOp(args[0]))))
-        return self._put(arith.DivfOp(one, self._put(arith.AddfOp(one, exponential))))
-
-    def _softplus(self, args: list[SSAValue], dtype: str) -> SSAValue:
-        """max(x, 0) + log1p(exp(-|x|)): no overflow."""
-        positive = self._put(arith.MaximumfOp(args[0], self.constant(0.0, dtype)))
-        exponential = self._put(maths.ExpOp(self._put(arith.NegfOp(self._put(maths.AbsFOp(args[0]))))))
-        return self._put(arith.AddfOp(positive, self._put(maths.Log1pOp(exponential))))
-
     def _is_nan(self, args: list[SSAValue], dtype: str) -> SSAValue:
         return self._put(arith.CmpfOp(args[0], args[0], "uno"))
 
@@ -224,10 +158,8 @@ class BodyEmitter:
             return self._shift(op, args, dtype)
         if op == "pow" and not is_signed(dtype):
             return self._unsigned_power(args, dtype)
-        if op in _INTEGER_BINARY:
-            return self._put(_INTEGER_BINARY[op](args[0], args[1]))
-        if (op, is_signed(dtype)) in _BY_SIGN:
-            return self._put(_BY_SIGN[op, is_signed(dtype)](args[0], args[1]))
+        if OPERATORS[op].integers:
+            return self._put(_upstream(_of_integers(op, dtype), args))
         return self._integer_unary(op, args[0], dtype)
 
     def _integer_unary(self, op: str, value: SSAValue, dtype: str) -> SSAValue:
@@ -261,7 +193,7 @@ class BodyEmitter:
             is_minus_one = self._compare("eq", divisor, self.constant(-1, dtype), dtype)
             unsafe = self._put(arith.OrIOp(is_zero, is_minus_one))
         safe = self._put(arith.SelectOp(unsafe, one, divisor))
-        raw = self._put(_BY_SIGN["div" if op == "div" else "rem", is_signed(dtype)](value, safe))
+        raw = self._put(_upstream(_of_integers("div" if op == "div" else "rem", dtype), [value, safe]))
         if op == "div" and is_signed(dtype):
             negated = self._put(arith.SubiOp(zero, value))
             raw = self._put(arith.SelectOp(unsafe, negated, raw))
@@ -274,7 +206,7 @@ class BodyEmitter:
         last = self.constant(width - 1, dtype)
         too_far = self._put(arith.CmpiOp(args[1], last, "ugt"))
         amount = self._put(arith.SelectOp(too_far, last, args[1]))
-        shifted = self._put(_BY_SIGN[op, is_signed(dtype)](args[0], amount))
+        shifted = self._put(_upstream(_of_integers(op, dtype), [args[0], amount]))
         if op == "shr" and is_signed(dtype):
             return shifted
         return self._put(arith.SelectOp(too_far, self.constant(0, dtype), shifted))
@@ -351,6 +283,25 @@ class BodyEmitter:
 
     def _put(self, op: Operation) -> SSAValue:
         return self._insert(op).results[0]
+
+
+class _FormulaEmitter(BodyEmitter):
+    """Emits each value that a formula uses several times once."""
+
+    @cached_property
+    def _known(self) -> dict[Scalar, SSAValue]:
+        return {}
+
+    def emit(self, scalar: Scalar) -> SSAValue:
+        if scalar not in self._known:
+            self._known[scalar] = super().emit(scalar)
+        return self._known[scalar]
+
+
+def _of_integers(op: str, dtype: str) -> str:
+    """The upstream operation of a scalar operator on integers; of two, the second is that on unsigned ones."""
+    names = OPERATORS[op].integers
+    return names[0] if is_signed(dtype) else names[-1]
 
 
 def _as_float(type_: Attribute) -> AnyFloat:

@@ -27,18 +27,14 @@ from msc.lowering.cpu.verification.entry_checks import (
     weights_bytes,
 )
 from msc.lowering.cpu.verification.loop_stage_types import is_buffer, mistyped_values
+from msc.poly.scalar import OPERATORS
 from msc.support.diagnostics import Diagnostic, first_of_each, raise_any
 
-_ARITH_UNARY = "negf index_cast fptosi fptoui sitofp uitofp extf truncf trunci extsi extui bitcast"
-_ARITH_BINARY = (
-    "addf subf mulf divf maximumf minimumf addi subi muli divsi divui remsi remui floordivsi ceildivsi"
-    " maxsi minsi maxui minui andi ori xori shli shrsi shrui"
+_ARITH = (
+    "index_cast fptosi fptoui sitofp uitofp extf truncf trunci extsi extui bitcast floordivsi ceildivsi constant cmpf"
+    " cmpi select"
 )
-_ARITH_OTHER = "constant cmpf cmpi select"
-_MATH = (
-    "absf absi acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp2 expm1 floor fma"
-    " ipowi log log10 log1p log2 powf round roundeven rsqrt sin sinh sqrt tan tanh trunc"
-)
+_MATH = "absi copysign fma log10 round"
 _LANES = "cmpf cmpi select remf sitofp uitofp fptosi fptoui extsi extui trunci extf truncf bitcast"
 _VECTOR = "broadcast reduction"
 
@@ -47,7 +43,12 @@ def _names(dialect: str, mnemonics: str) -> frozenset[str]:
     return frozenset(f"{dialect}.{mnemonic}" for mnemonic in mnemonics.split())
 
 
-SCALARS = _names("arith", f"{_ARITH_UNARY} {_ARITH_BINARY} {_ARITH_OTHER}") | _names("math", _MATH)
+SCALARS = (
+    frozenset(name for operator in OPERATORS.values() for name in (operator.mlir, *operator.integers) if name)
+    - {"arith.remf"}
+    | _names("arith", _ARITH)
+    | _names("math", _MATH)
+)
 """Computation on scalars and, lane by lane, on vectors."""
 
 LANES = _names("arith", _LANES) | _names("math", "copysign")
