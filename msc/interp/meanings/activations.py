@@ -8,7 +8,7 @@ import numpy as np
 
 from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
-from msc.interp.meanings.elementwise import erf, sigmoid, softplus
+from msc.interp.meanings.elementwise import SCALARS, sigmoid, softplus
 from msc.interp.meanings.reductions import largest
 from msc.interp.registry import meaning
 
@@ -20,7 +20,7 @@ SELU_SCALE = 1.0507009873554805
 def _gelu(op: MsOp, x: Array) -> Array:
     if op.word("approximate") == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+    return 0.5 * x * (1 + SCALARS["erf"](x * math.sqrt(0.5)))
 
 
 @meaning("silu")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+from xdsl.ir.affine import AffineMap
 
-from msc.dialects.arrays import Array, is_integer_array, numpy_dtype
+from msc.dialects.arrays import Array, dtype_text, is_integer_array, numpy_dtype
 from msc.dialects.ms.base import MsOp
 from msc.interp.registry import meaning
-from msc.poly.scalar import OPERATORS, ScalarOperator
+from msc.poly.scalar import OPERATORS, Apply, Constant, Read, Scalar, ScalarOperator
 
 
 def sigmoid(x: Array) -> Array:
@@ -96,13 +97,31 @@ def _meaning_of(operator: ScalarOperator) -> Callable[..., Array]:
         return _OWN[operator.name]
     if operator.python is not None:
         return _of_floats(operator.python)
-    return getattr(np, operator.numpy)
+    if operator.numpy:
+        return getattr(np, operator.numpy)
+    return lambda *arrays: _by_formula(operator, arrays)
+
+
+def _by_formula(operator: ScalarOperator, arrays: Sequence[Array]) -> Array:
+    assert operator.formula is not None, f"scalar operator {operator.name!r} has no meaning and no formula"
+    dtype = dtype_text(arrays[0].dtype)
+    return _value(operator.formula(*(Read(k, AffineMap(0, 0, ()), dtype) for k in range(len(arrays)))), arrays)
+
+
+def _value(scalar: Scalar, arrays: Sequence[Array]) -> Array:
+    match scalar:
+        case Read():
+            return arrays[scalar.operand]
+        case Constant():
+            return np.array(scalar.value, numpy_dtype(scalar.dtype))
+        case Apply():
+            return SCALARS[scalar.op](*(_value(argument, arrays) for argument in scalar.args))
+        case _:
+            raise TypeError(f"{scalar} in a formula")
 
 
 SCALARS: Mapping[str, Callable[..., Array]] = {name: _meaning_of(found) for name, found in OPERATORS.items()}
 """What each scalar operator does with arrays."""
-
-erf = SCALARS["erf"]
 
 _UNARY: dict[str, Callable[[Array], Array]] = {
     "reciprocal": lambda x: 1 / x,
