@@ -13,13 +13,17 @@ from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops.arithmetic import div, mul, sub
 from msc.ops.operands import as_float, as_numbers, only_tensor
+from msc.ops.primitive import operator
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin",
-    "asinh", "atan", "atanh", "bitwise_not", "ceil", "cos", "cosh", "deg2rad", "erf", "erfc", "exp", "exp2",
-    "expm1", "floor", "frac", "identity", "invert", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
-    "logical_not", "logit", "neg", "negative", "rad2deg", "reciprocal", "rint", "round", "rsqrt", "sigmoid",
-    "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    "ACos", "Abs", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Expm1",
+    "Floor", "Identity", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "Log", "Log1p", "LogicalNot", "Neg",
+    "Reciprocal", "Rint", "Round", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Square", "Tan", "Tanh", "Trunc",
+    "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh",
+    "atan", "atanh", "bitwise_not", "ceil", "cos", "cosh", "deg2rad", "erf", "erfc", "exp", "exp2", "expm1", "floor",
+    "frac", "identity", "invert", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10", "logical_not", "logit",
+    "neg", "negative", "rad2deg", "reciprocal", "rint", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "square", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 Unary: TypeAlias = Callable[[Any], Tensor]
@@ -202,3 +206,42 @@ def identity(input: Tensor) -> Tensor:
 absolute, negative = abs, neg
 arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
 invert = bitwise_not
+
+Neg = operator("Neg", neg)
+Abs = operator("Abs", abs)
+Sign = operator("Sign", sign)
+Exp = operator("Exp", exp)
+Expm1 = operator("Expm1", expm1)
+Log = operator("Log", log)
+Log1p = operator("Log1p", log1p)
+Sqrt = operator("Sqrt", sqrt)
+Rsqrt = operator("Rsqrt", rsqrt)
+Reciprocal = operator("Reciprocal", reciprocal)
+Inv = operator("Inv", reciprocal)
+Square = operator("Square", square)
+Sin = operator("Sin", sin)
+Cos = operator("Cos", cos)
+Tan = operator("Tan", tan)
+Asin = operator("Asin", asin)
+ACos = operator("ACos", acos)
+Atan = operator("Atan", atan)
+Sinh = operator("Sinh", sinh)
+Cosh = operator("Cosh", cosh)
+Tanh = operator("Tanh", tanh)
+Asinh = operator("Asinh", asinh)
+Acosh = operator("Acosh", acosh)
+Atanh = operator("Atanh", atanh)
+Erf = operator("Erf", erf)
+Erfc = operator("Erfc", erfc)
+Floor = operator("Floor", floor)
+Ceil = operator("Ceil", ceil)
+Trunc = operator("Trunc", trunc)
+Round = operator("Round", round)
+Rint = operator("Rint", rint)
+Sigmoid = operator("Sigmoid", sigmoid)
+IsNan = operator("IsNan", isnan)
+IsInf = operator("IsInf", isinf)
+IsFinite = operator("IsFinite", isfinite)
+Identity = operator("Identity", identity)
+LogicalNot = operator("LogicalNot", logical_not)
+Invert = operator("Invert", bitwise_not)

@@ -18,15 +18,12 @@ from msc.ops.selection import where
 from msc.ops.shapes import cast as convert
 
 __all__ = [
-    "ACos", "Abs", "Acosh", "Add", "AddN", "ApproximateEqual", "Asin", "Asinh", "Atan", "Atan2", "Atanh",
-    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CeLU", "Ceil", "Cos", "Cosh", "Div", "DivNoNan", "Divs",
-    "Elu", "Equal", "Erf", "Erfc", "Exp", "Expm1", "FastGeLU", "Floor", "FloorDiv", "FloorMod", "GeLU", "Greater",
-    "GreaterEqual", "HShrink", "HSigmoid", "HSwish", "Identity", "Inv", "Invert", "IsClose", "IsFinite", "IsInf",
-    "IsNan", "Lerp", "Less", "LessEqual", "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr",
-    "LogicalXor", "Maximum", "Minimum", "Mish", "Mod", "Mul", "Muls", "Neg", "NotEqual", "PReLU", "Pow", "ReLU",
-    "ReLU6", "RealDiv", "Reciprocal", "Rint", "Round", "Rsqrt", "SeLU", "Select", "SiLU", "Sigmoid", "Sign", "Sin",
-    "Sinh", "SoftShrink", "Softmax", "Softplus", "Softsign", "Sqrt", "Square", "SquaredDifference", "Sub", "Tan",
-    "Tanh", "TensorAdd", "Trunc", "Xlogy", "add_n", "div_no_nan", "lerp", "xlogy",
+    "Add", "AddN", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CeLU", "Div",
+    "DivNoNan", "Divs", "Elu", "Equal", "FastGeLU", "FloorDiv", "FloorMod", "GeLU", "Greater", "GreaterEqual",
+    "HShrink", "HSigmoid", "HSwish", "IsClose", "Lerp", "Less", "LessEqual", "LogSoftmax", "LogicalAnd", "LogicalOr",
+    "LogicalXor", "Maximum", "Minimum", "Mish", "Mod", "Mul", "Muls", "NotEqual", "PReLU", "Pow", "ReLU", "ReLU6",
+    "RealDiv", "SeLU", "Select", "SiLU", "SoftShrink", "Softmax", "Softplus", "Softsign", "SquaredDifference", "Sub",
+    "TensorAdd", "Xlogy", "add_n", "div_no_nan", "lerp", "xlogy",
 ]  # fmt: skip
 
 
@@ -101,42 +98,6 @@ SquaredDifference = operator("SquaredDifference", _squared_difference)
 DivNoNan = operator("DivNoNan", div_no_nan)
 Xlogy = operator("Xlogy", xlogy)
 Lerp = operator("Lerp", lerp)
-Neg = operator("Neg", un.neg)
-Abs = operator("Abs", un.abs)
-Sign = operator("Sign", un.sign)
-Exp = operator("Exp", un.exp)
-Expm1 = operator("Expm1", un.expm1)
-Log = operator("Log", un.log)
-Log1p = operator("Log1p", un.log1p)
-Sqrt = operator("Sqrt", un.sqrt)
-Rsqrt = operator("Rsqrt", un.rsqrt)
-Reciprocal = operator("Reciprocal", un.reciprocal)
-Inv = operator("Inv", un.reciprocal)
-Square = operator("Square", un.square)
-Sin = operator("Sin", un.sin)
-Cos = operator("Cos", un.cos)
-Tan = operator("Tan", un.tan)
-Asin = operator("Asin", un.asin)
-ACos = operator("ACos", un.acos)
-Atan = operator("Atan", un.atan)
-Sinh = operator("Sinh", un.sinh)
-Cosh = operator("Cosh", un.cosh)
-Tanh = operator("Tanh", un.tanh)
-Asinh = operator("Asinh", un.asinh)
-Acosh = operator("Acosh", un.acosh)
-Atanh = operator("Atanh", un.atanh)
-Erf = operator("Erf", un.erf)
-Erfc = operator("Erfc", un.erfc)
-Floor = operator("Floor", un.floor)
-Ceil = operator("Ceil", un.ceil)
-Trunc = operator("Trunc", un.trunc)
-Round = operator("Round", un.round)
-Rint = operator("Rint", un.rint)
-Sigmoid = operator("Sigmoid", un.sigmoid)
-IsNan = operator("IsNan", un.isnan)
-IsInf = operator("IsInf", un.isinf)
-IsFinite = operator("IsFinite", un.isfinite)
-Identity = operator("Identity", un.identity)
 Equal = operator("Equal", cmp.equal)
 NotEqual = operator("NotEqual", cmp.not_equal)
 Less = operator("Less", cmp.less)
@@ -146,11 +107,9 @@ GreaterEqual = operator("GreaterEqual", cmp.greater_equal)
 LogicalAnd = operator("LogicalAnd", cmp.logical_and)
 LogicalOr = operator("LogicalOr", cmp.logical_or)
 LogicalXor = operator("LogicalXor", cmp.logical_xor)
-LogicalNot = operator("LogicalNot", un.logical_not)
 BitwiseAnd = operator("BitwiseAnd", cmp.bitwise_and)
 BitwiseOr = operator("BitwiseOr", cmp.bitwise_or)
 BitwiseXor = operator("BitwiseXor", cmp.bitwise_xor)
-Invert = operator("Invert", un.bitwise_not)
 ApproximateEqual = operator("ApproximateEqual", _approximate_equal, "tolerance", tolerance=1e-05)
 IsClose = operator("IsClose", _isclose, "rtol atol equal_nan", rtol=1e-05, atol=1e-08, equal_nan=True)
 Cast = operator("Cast", _cast)
