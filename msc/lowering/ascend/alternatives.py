@@ -15,11 +15,7 @@ from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loo
 from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.products import cube_product, matmul_shape, outline
-from msc.lowering.ascend.vector_kernels.axes import axes_of
-from msc.lowering.ascend.vector_kernels.cost import tilings
-from msc.lowering.ascend.vector_kernels.simplified import simplified
-from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
-from msc.lowering.ascend.vector_kernels.trees import tree_of as tree_of_tiling
+from msc.lowering.ascend.vector_kernels.writer import form_of
 from msc.poly.schedule_tree.nodes import Tree
 from msc.support.diagnostics import MscError
 
@@ -71,16 +67,11 @@ def _wishes(shape: MatmulShape) -> Iterator[MatmulWishes]:
 
 
 def _of_vectors(request: KernelRequest) -> Iterator[Tree]:
-    model, target = request.model, request.target
-    axes = axes_of(model) if all(array.dtype in UB_DTYPES for array in model.arrays) and model.statements else None
-    if axes is None:
+    form = form_of(request)
+    if form is None or not form.is_of_kernel:
         yield from _of_moves(request)
         return
-    plain, own = simplified(model, axes)
-    for tiling in islice(tilings(plain, request.outputs, own, target), _TILINGS):
-        tree = tree_of_tiling(model, axes, tiling)
-        if tree is not None:
-            yield tree
+    yield from islice(form.trees(), _TILINGS)
 
 
 def _of_moves(request: KernelRequest) -> Iterator[Tree]:

@@ -171,6 +171,21 @@ class KernelBuilder:
         yield
         self._open.pop()
 
+    @contextmanager
+    def prologue(self) -> Generator[None]:
+        """What comes before all that is written so far. No loop may be open."""
+        block, written = self._body.block, list(self._body.block.ops)
+        assert self._open == [block]
+        for op in written:
+            op.detach()
+        yield
+        first = next((op for op in block.ops if not isinstance(op, davinci.AllocOp)), None)
+        for op in written:
+            if isinstance(op, davinci.AllocOp) and first is not None:
+                block.insert_op_before(op, first)
+            else:
+                block.add_op(op)
+
     def _index(self, value: SSAValue, name: str) -> AffineExpr:
         value.name_hint = valid_hint(name)
         self._values.append(value)

@@ -7,11 +7,11 @@ they lie in global memory. It leaves flags out: `insert-sync` puts them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from typing import cast
+from typing import Protocol, cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
@@ -32,7 +32,6 @@ from msc.targets.davinci_isa import DTYPES
 WRITERS: Sequence[str] = (
     "msc.lowering.ascend.cube_kernels:write",
     "msc.lowering.ascend.vector_kernels.writer:write",
-    "msc.lowering.ascend.vector_kernels.window_writer:write",
     "msc.lowering.ascend.copy_kernels.writer:write",
 )
 """Of the kernels that cube and vector units run, as "package.module:function": the first that writes one is taken."""
@@ -106,6 +105,78 @@ class KernelRequest:
 
 
 Writer = Callable[[KernelRequest], davinci.DavinciKernelOp | None]
+
+
+class NotForUnit(Exception):
+    """Something that a unit does not compute; another one takes the kernel."""
+
+
+class Unlike(Exception):
+    """A tree that a form cannot follow: why, and the lines of a tree of that form that comes close."""
+
+    def __init__(self, why: str, nearest: Sequence[str] = ()) -> None:
+        super().__init__(why)
+        self.nearest = nearest
+
+
+class KernelForm(Protocol):
+    """A kernel as one unit runs it. A schedule tree says how; the form writes what the tree says."""
+
+    @property
+    def is_of_kernel(self) -> bool:
+        """Whether trees are of the kernel's own statements. Else nobody can write one."""
+        ...
+
+    def trees(self) -> Iterator[Tree]:
+        """Trees for the kernel, the best predicted first."""
+        ...
+
+    def write(self, tree: Tree) -> davinci.DavinciKernelOp:
+        """The kernel with its flags, as the tree says.
+
+        Raises Unlike for a tree of another form, NotForUnit, and MSC1021 or MSC1023 where a memory or the flags do not
+        suffice.
+        """
+        ...
+
+    def reasons(self, tree: Tree) -> Sequence[str]:
+        """What the tree makes of the kernel, for people."""
+        ...
+
+
+def written_by_tree(request: KernelRequest, form: KernelForm, unit: str) -> davinci.DavinciKernelOp | None:
+    """The kernel by the schedule that it carries, else by the first of the form's trees that has room.
+
+    None where the unit does not compute the kernel, or no tree has room. Raises MSC0408 for a schedule that the form
+    cannot follow.
+    """
+    if request.schedule is not None:
+        return _by_hand(request, form, unit, request.schedule)
+    for tree in form.trees():
+        try:
+            made = form.write(tree)
+        except NotForUnit:
+            return None
+        except MscError:  # no room, or too few flags
+            continue
+        request.note(tree if form.is_of_kernel else None, form.reasons(tree))
+        return made
+    return None
+
+
+def _by_hand(request: KernelRequest, form: KernelForm, unit: str, schedule: ScheduleAttr) -> davinci.DavinciKernelOp:
+    if not form.is_of_kernel:
+        raise request.refused(unit, "windows over a padded image have no schedule: a tile reads no whole padding")
+    try:
+        made = form.write(schedule.data)
+    except Unlike as problem:
+        raise request.refused(unit, str(problem), problem.nearest) from problem
+    except NotForUnit as problem:
+        raise request.refused(unit, f"it has no {problem}") from problem
+    except MscError as problem:
+        raise request.refused(unit, problem.diagnostics[0].message) from problem
+    request.note(schedule, form.reasons(schedule.data))
+    return made
 
 
 def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.DavinciKernelOp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msc.lowering.ascend.builder import Buffer, Expr
+from msc.lowering.ascend.kernels import NotForUnit
 from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
 from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
@@ -14,10 +15,6 @@ from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
 _FLOATS = ("f16", "f32")
 _COMMUTES = ("add", "mul", "max", "min")
-
-
-class NotForVectors(Exception):
-    """Something that the vector unit does not do; the scalar unit takes the kernel."""
 
 
 class Bodies:
@@ -89,9 +86,9 @@ class Bodies:
 
     def _copy(self, value: ArrayInUB, target: ArrayInUB) -> None:
         if value.dtype != target.dtype:
-            raise NotForVectors(f"{value.dtype} as {target.dtype}")
+            raise NotForUnit(f"{value.dtype} as {target.dtype}")
         if value.dtype == "i32":
-            raise NotForVectors("copies of integers")
+            raise NotForUnit("copies of integers")
         self._run("vmuls", (target, value), 1.0)
 
     def _run(self, name: str, operands: Sequence[ArrayInUB], scalar: float | None = None) -> None:
@@ -116,12 +113,12 @@ class Bodies:
             case Constant():
                 return self._fill(self._new(_dtype(s)), s)
             case _:
-                raise NotForVectors("the value of an index")
+                raise NotForUnit("the value of an index")
 
     def _read(self, s: Read) -> ArrayInUB:
         value = self.task.values.get(s.operand)
         if value is None:
-            raise NotForVectors("an array that is read before it is written")
+            raise NotForUnit("an array that is read before it is written")
         if not self.axes or self.axes[-1] in value.axes:
             return value
         if value.buffer not in self._spread:
@@ -141,7 +138,7 @@ class Bodies:
 
     def _cast(self, s: Cast, into: ArrayInUB | None) -> ArrayInUB:
         if s.bits:
-            raise NotForVectors("bits read as another type")
+            raise NotForUnit("bits read as another type")
         of, to = s.arg.dtype, s.dtype
         if to == "i1" and of in ("f16", "f32", "bf16", "i8", "ui8"):
             return self._apply(Apply("ne", (s.arg, Constant(0.0, of))), into)
@@ -151,7 +148,7 @@ class Bodies:
         )  # fmt: skip
         held = to in ("i8", "ui8", "i32") and self.task.integers.fits(s.arg, to)
         if not (exact or rounding or of == to or held):
-            raise NotForVectors(f"{of} to {to}")
+            raise NotForUnit(f"{of} to {to}")
         value = self._value(s.arg, None)
         if to == "bf16" and of in ("f16", "f32"):
             return self._rounded(value, into)
@@ -193,14 +190,14 @@ class Bodies:
         if kind == "i32":
             return self._integers(s, into)
         if kind not in ("f16", "f32", "bf16"):
-            raise NotForVectors(f"{s.op} of {kind}")
+            raise NotForUnit(f"{s.op} of {kind}")
         return self._floats(s, into)
 
     def _integers(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         if s.op not in ("add", "sub", "mul"):
-            raise NotForVectors(f"{s.op} of integers")
+            raise NotForUnit(f"{s.op} of integers")
         if any(isinstance(a, Constant) and not self.task.integers.is_small(a) for a in s.args):
-            raise NotForVectors("integers beyond 24 bits as literals")
+            raise NotForUnit("integers beyond 24 bits as literals")
         operands = [self._value(a, None) for a in s.args]
         made = self._new("i32", into)
         self._run(BINARY[s.op], (made, *operands))
@@ -218,13 +215,13 @@ class Bodies:
             self._run(UNARY[s.op], (made, value))
             return made
         if s.op not in BINARY:
-            raise NotForVectors(s.op)
+            raise NotForUnit(s.op)
         return self._with_constant(s, into) or self._two(s, into)
 
     def _nearest(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         """The nearest integer, half to even, as conversions round; beyond 32 bits they saturate."""
         if s.dtype != "f32" or not self.task.integers.becomes_bytes(s):
-            raise NotForVectors("round, but to make bytes")
+            raise NotForUnit("round, but to make bytes")
         value = self._value(s.args[0], None)
         if self.task.integers.range(s.args[0]) is not None:
             return value
@@ -286,7 +283,7 @@ class Bodies:
     def _compared(self, s: Apply) -> tuple[Buffer, ArrayInUB]:
         kind = s.args[0].dtype
         if kind not in ("f16", "f32", "bf16", "i8", "ui8", "i1"):
-            raise NotForVectors(f"{s.op} of {kind}")
+            raise NotForUnit(f"{s.op} of {kind}")
         left, right = (self._full(a) for a in s.args)
         return self._bits(COMPARISONS[s.op], left, right), left
 
@@ -306,7 +303,7 @@ class Bodies:
     def _select(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         condition, *branches = s.args
         if s.dtype not in ("f16", "f32", "bf16", "i1"):
-            raise NotForVectors(f"select of {s.dtype}")
+            raise NotForUnit(f"select of {s.dtype}")
         if isinstance(condition, Apply) and condition.op in COMPARISONS:
             bits, like = self._compared(condition)
         else:

@@ -35,10 +35,10 @@ class Chunked:
 def chunked(model: KernelModel, outputs: tuple[int, ...], axes: Axes) -> Chunked | None:
     """The longest axis over which a kernel reduces in one pass; None where it has none."""
     found = sorted({a for reduced in axes.reduced for a in reduced}, key=lambda axis: -axes.extents[axis])
-    return next((parts for axis in found if (parts := _along(model, outputs, axes, axis)) is not None), None)
+    return next((parts for axis in found if (parts := chunked_along(model, outputs, axes, axis)) is not None), None)
 
 
-def _along(model: KernelModel, outputs: tuple[int, ...], axes: Axes, axis: int) -> Chunked | None:
+def chunked_along(model: KernelModel, outputs: tuple[int, ...], axes: Axes, axis: int) -> Chunked | None:
     """One pass: nothing over the axis needs a whole sum, and what is not over it comes before or after."""
     over = [k for k, own in enumerate(axes.statements) if axis in own]
     if not over or any(axis in axes.arrays[output] for output in outputs):
@@ -57,16 +57,21 @@ def _along(model: KernelModel, outputs: tuple[int, ...], axes: Axes, axis: int) 
 
 def chunk_tilings(axes: Axes, parts: Chunked, target: DavinciTarget) -> Iterator[Tiling]:
     """Tasks are the elements of the axes outside the reduced one; each takes chunks, the largest that fit."""
+    size = _LARGEST
+    while size >= 1:
+        if size <= axes.extents[parts.axis]:
+            yield chunk_tiling(axes, parts, target, size)
+        size //= 2
+
+
+def chunk_tiling(axes: Axes, parts: Chunked, target: DavinciTarget, size: int) -> Tiling:
+    """The tiling by chunks of a size."""
     outer = tuple(range(parts.axis)) if all(set(range(parts.axis)) <= set(own) for own in axes.statements) else ()
     if outer and any(set(outer) & reduced for reduced in axes.reduced):
         outer = ()
     tasks = axes.count(outer)
     share = -(-tasks // target.cores.vector)
-    size = _LARGEST
-    while size >= 1:
-        if size <= axes.extents[parts.axis]:
-            yield Tiling(outer, parts.axis, size, -(-tasks // share))
-        size //= 2
+    return Tiling(outer, parts.axis, size, -(-tasks // share), equal=True, chunked=True)
 
 
 def write_chunks(b: KernelBuilder, tile: TaskWriter, parts: Chunked) -> None:

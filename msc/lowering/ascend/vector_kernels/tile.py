@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from msc.lowering.ascend.builder import Buffer, Expr, expression
-from msc.lowering.ascend.vector_kernels.bodies import Bodies, NotForVectors
+from msc.lowering.ascend.kernels import NotForUnit
+from msc.lowering.ascend.vector_kernels.bodies import Bodies
 from msc.lowering.ascend.vector_kernels.homes import Homes, TaskBuffers
 from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, ArrayInUB, Partial
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
@@ -285,14 +286,14 @@ class TaskWriter(Task):
         combine, reduced = statement.combine, self.axes.reduced[number]
         assert combine is not None
         if combine not in _REDUCTIONS or target.dtype not in ("f32", "f16"):
-            raise NotForVectors(f"a reduction by {combine} of {target.dtype}")
+            raise NotForUnit(f"a reduction by {combine} of {target.dtype}")
         sources = self._factors(statement, number, own, bodies) or (bodies.whole(statement.body),)
         value = sources[0]
         if not own or own[-1] not in reduced:
             self.code.run(f"v{_REDUCTIONS[combine]}", own, (target, value, target))
             return
         if combine not in _LANE_REDUCTIONS:
-            raise NotForVectors(f"a reduction by {combine} along lanes")
+            raise NotForUnit(f"a reduction by {combine} along lanes")
         taken: list[Buffer] = []
         fresh = self._is_overwritten(number - 1) if number else False
         while own and own[-1] in reduced:

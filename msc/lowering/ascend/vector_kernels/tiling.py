@@ -35,6 +35,8 @@ class Tiling:
     double: bool = True
     equal: bool = False
     """All cores have as many tasks, but for the last one. Else those that start earlier have more."""
+    chunked: bool = False
+    """A task has all of `split`, which is reduced, and takes `tile` of it at a time."""
 
     def tasks(self, axes: Axes) -> int:
         """How many tasks there are."""

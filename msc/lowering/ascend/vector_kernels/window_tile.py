@@ -46,6 +46,31 @@ def axes_of_sums(windows: WindowReduction, axes: Axes) -> tuple[int | None, ...]
     return tuple(next(own) if size > 1 else None for size in windows.tail.arrays[windows.sums].shape)
 
 
+def axes_of_kernel(windows: WindowReduction, axes: Axes) -> Axes:
+    """The axes of the whole kernel: those of what follows the sums, with the same numbers, and those of the taps.
+
+    Statements of sums run over them in the order of the instructions. Arrays are left out.
+    """
+    kernel, found = windows.kernel, list(axes_of_sums(windows, axes))
+    taps = [way.taps for way in windows.ways if way.taps > 1]
+    numbers = iter(range(len(axes.extents), len(axes.extents) + len(taps)))
+    found += [next(numbers) if way.taps > 1 else None for way in windows.ways]
+    others = [k for k in range(len(kernel.statements)) if k not in windows.dims]
+    copied = len(windows.tail.statements) - len(others)
+    dims = [{others[k - copied]: d for k, d in own.items() if k >= copied} for own in axes.dims]
+    dims += [dict[int, int]() for _ in taps]
+    order = list[tuple[int, ...]](() for _ in kernel.statements)
+    for number, own in zip(others, axes.statements[copied:], strict=True):
+        order[number] = own
+    for number, places in windows.dims.items():
+        pairs = [(axis, d) for axis, d in zip(found, places, strict=True) if axis is not None and d is not None]
+        for axis, d in pairs:
+            dims[axis][number] = d
+        inside = [axis for axis, _ in pairs]
+        order[number] = tuple(sorted(inside, key=lambda axis: (axis < len(axes.extents), axis)))
+    return Axes((*axes.extents, *taps), (), tuple(order), (), tuple(dims))
+
+
 def patch_of(windows: WindowReduction, axes: Axes, tiling: Tiling) -> Patch:
     """What a task brings of an image."""
     sums = axes_of_sums(windows, axes)

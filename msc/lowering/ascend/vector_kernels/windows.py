@@ -29,8 +29,12 @@ class WindowReduction:
     Of a pooling there are no filters, and `combine` may be `max`.
 
     `tail` is what follows: the kernel in which `sums`, f32, is an input. Its internal arrays have channels last.
+    `kernel` is all of it, with windows that reach beyond the image in place of padding. `dims` are the dimensions of
+    its statements that write the sums, over images, rows, columns, channels, u and v; None for one of one element.
     """
 
+    kernel: KernelModel
+    dims: Mapping[int, tuple[int | None, ...]]
     tail: KernelModel
     sums: int
     image: Array
@@ -139,8 +143,23 @@ def _windows(
         return None
     tail, number = _tail(model, statement, roles)
     weights, combine = None if filters is None else filters.operand, statement.combine or "add"
-    found = WindowReduction(tail, number, array, image.operand, weights, rows, columns, combine)
+    dims = _dims_of_sums(model, statement, roles, [forms[k] for k in (1, 2)])
+    found = WindowReduction(model, dims, tail, number, array, image.operand, weights, rows, columns, combine)
     return None if combine == "max" and found.is_padded else found
+
+
+def _dims_of_sums(
+    model: KernelModel, sums: KernelStatement, roles: _Roles, ways: list[LinearForm]
+) -> dict[int, tuple[int | None, ...]]:
+    """The dimensions of each statement that writes the sums, over images, rows, columns, channels, and the taps."""
+    found: dict[int, tuple[int | None, ...]] = {}
+    for number, statement in enumerate(model.statements):
+        if statement.target == sums.target:
+            write = _forms(statement.write, statement) or []
+            of_taps = statement is sums
+            taps = [next((d for d in way.coefficients if d in sums.reduced), None) if of_taps else None for way in ways]
+            found[number] = (*(next(iter(write[role].coefficients), None) for role in roles), *taps)
+    return found
 
 
 def _forms(index: AffineMap, statement: KernelStatement) -> list[LinearForm] | None:
