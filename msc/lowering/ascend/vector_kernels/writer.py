@@ -57,7 +57,7 @@ def form_of(request: KernelRequest) -> TiledKernel | None:
         return None
     axes = axes_of(model)
     if axes is not None:
-        return Elementwise(request, model, axes)
+        return StatementsInUB(request, model, axes)
     found = windows(model)
     if found is None:
         return None
@@ -65,7 +65,7 @@ def form_of(request: KernelRequest) -> TiledKernel | None:
     own = axes_of(found.tail)
     if own is None or any(array.dtype not in _FLOATS for array in (found.image, *filters)):
         return None
-    return Windows(request, found.kernel, axes_of_kernel(found, own), found, own)
+    return WindowsInUB(request, found.kernel, axes_of_kernel(found, own), found, own)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class TiledKernel:
 
 
 @dataclass(frozen=True)
-class Elementwise(TiledKernel):
+class StatementsInUB(TiledKernel):
     """Statements over the same axes."""
 
     @cached_property
@@ -199,7 +199,7 @@ class Elementwise(TiledKernel):
 
 
 @dataclass(frozen=True)
-class Windows(TiledKernel):
+class WindowsInUB(TiledKernel):
     """Windows for each channel, and what follows: depthwise convolutions and poolings."""
 
     windows: WindowReduction
