@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.elementwise import StopGradientOp
+from msc.dialects.ms.quantisation import DequantizeOp, QuantizeOp
 from msc.graph.autodiff.derived import derived_gradient
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import gradient
@@ -158,7 +159,8 @@ class Reverse:
 def activity(ops: Iterable[Operation], variables: Collection[SSAValue]) -> set[SSAValue]:
     """The values among the results of operations, in order, that depend on variables through tensors of floats.
 
-    If one of the variables is of integers, they may depend on it through tensors of integers.
+    If one of the variables is of integers, they may depend on it through tensors of integers. If none is, they depend
+    through quantised values that are dequantised, too.
     """
     active = set(variables)
     counts = has_gradient if all(map(is_variable, active)) else is_of_numbers
@@ -166,7 +168,9 @@ def activity(ops: Iterable[Operation], variables: Collection[SSAValue]) -> set[S
         if isinstance(op, StopGradientOp):
             continue
         custom = CUSTOM.get(op)
-        if any(v in active for v in (uses(op) if custom is None else custom.inputs)):
+        if isinstance(op, QuantizeOp | DequantizeOp) and any(v in active for v in op.operands):
+            active.add(op.result)
+        elif any(v in active and counts(v.type) for v in (uses(op) if custom is None else custom.inputs)):
             active.update(r for r in op.results if counts(r.type))
     return active
 

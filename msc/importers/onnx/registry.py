@@ -24,6 +24,7 @@ _FAMILIES = (
     "convolution",
     "indexing",
     "linear",
+    "microsoft",
     "movement",
     "ngrams",
     "normalisation",

@@ -40,6 +40,27 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("", "2x0xT 4xT"),
         ("", "4x33xT 4x33xT"),
     ),
+    "quantize": (
+        ("{dtype = i8}", "T T"),
+        ("{dtype = ui8}", "3x17xT T ui8"),
+        ("{dtype = i8}", "2x5x7xT 5x1xf32 5x1xi8"),
+        ("{dtype = ui16}", "4x33xf32 33xT"),
+        ("{dtype = i16}", "2x0xT T i16"),
+    ),
+    "dequantize": (
+        ("", "T f32"),
+        ("", "3x17xT f32 T"),
+        ("", "2x5x7xT 5x1xf16 5x1xT"),
+        ("", "4x33xT 33xf64"),
+        ("", "2x0xT bf16 T"),
+    ),
+    "requantize": (
+        ("{dtype = i8}", "i32 f32"),
+        ("{dtype = ui8}", "3x17xi32 f32 ui8"),
+        ("{dtype = i8}", "2x5x7xi32 5x1xf32 i8"),
+        ("{dtype = ui16}", "4x33xi32 33xf32"),
+        ("{dtype = i16}", "2x0xi32 f32 i16"),
+    ),
     "softmax log_softmax": (
         ("", "1xT"),
         ("", "3x17xT"),

@@ -22,11 +22,12 @@ SUM_POOLS: dict[int, type[MsOp]] = {1: ms.SumPool1dOp, 2: ms.SumPool2dOp, 3: ms.
 AVG_POOLS: dict[int, type[MsOp]] = {1: ms.AvgPool1dOp, 2: ms.AvgPool2dOp, 3: ms.AvgPool3dOp}
 
 
-def _window(node: Node) -> WindowAttributes:
+def pooling_window(node: Node) -> WindowAttributes:
+    """The window of a pooling, as the node's attributes say."""
     return window_attributes(node, node.shape_of(node[0], 2), node.ints("kernel_shape"), crops=True)
 
 
-def _pooled(
+def pooled(
     node: Node, operations: dict[int, type[MsOp]], x: OnnxValue, window: WindowAttributes, **more: bool
 ) -> OnnxValue:
     """A pooling; what a negative padding cuts off is cut off first."""
@@ -46,9 +47,9 @@ def _pooled(
 
 @importer("MaxPool")
 def _max_pool(node: Node) -> list[OnnxValue]:
-    window = _window(node)
-    pooled = _pooled(node, MAX_POOLS, node[0], window)
-    return [pooled, _places(node, window, pooled)] if node.wants(1) else [pooled]
+    window = pooling_window(node)
+    largest = pooled(node, MAX_POOLS, node[0], window)
+    return [largest, _places(node, window, largest)] if node.wants(1) else [largest]
 
 
 def _places(node: Node, window: WindowAttributes, pooled: OnnxValue) -> OnnxValue:
@@ -95,15 +96,15 @@ def _column_major(places: Array, spatial: list[int]) -> Array:
 
 @importer("AveragePool")
 def _average_pool(node: Node) -> OnnxValue:
-    window = _window(node)
-    return _pooled(node, AVG_POOLS, node[0], window, count_include_pad=node.flag("count_include_pad"))
+    window = pooling_window(node)
+    return pooled(node, AVG_POOLS, node[0], window, count_include_pad=node.flag("count_include_pad"))
 
 
 @importer("LpPool")
 def _lp_pool(node: Node) -> OnnxValue:
     p = _exponent(node)
     powers = node(ms.PowOp, node(ms.AbsOp, node[0]), p)
-    return node(ms.PowOp, _pooled(node, SUM_POOLS, powers, _window(node)), 1 / p)
+    return node(ms.PowOp, pooled(node, SUM_POOLS, powers, pooling_window(node)), 1 / p)
 
 
 def _exponent(node: Node) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from msc.dialects import ms
-from msc.dialects.element_types import is_float
+from msc.dialects.element_types import element_type, is_float
+from msc.dialects.ms.quantisation import QUANTISED
 from msc.importers.onnx.narrow import NARROW, NarrowType, decoded, encoded
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import convolution
@@ -12,6 +13,9 @@ from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import OnnxValue
 from msc.poly.compute import integer_range
+
+MICROSOFT = "com.microsoft"
+"""The domain of the operators that ONNX Runtime and its quantiser add."""
 
 
 def _spread(node: Node, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
@@ -29,14 +33,8 @@ def _spread(node: Node, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     return node(ms.GatherOp, parameter, node.constant(node.arange(size) // each), axis=axis)
 
 
-def saturated(node: Node, x: OnnxValue, dtype: str) -> OnnxValue:
-    """A float rounded to even and cut to the range of an integer type."""
-    low, high = integer_range(dtype)
-    clipped = node(ms.MinimumOp, node(ms.MaximumOp, node(ms.RoundOp, x), float(low)), float(high))
-    return node.cast(clipped, dtype)
-
-
 @importer("QuantizeLinear")
+@importer("QuantizeLinear", domain=MICROSOFT)
 def _quantize(node: Node) -> OnnxValue:
     x, scale, zero = node[0], node[1], node.get(2)
     given = node.int_("output_dtype", 0)
@@ -44,11 +42,22 @@ def _quantize(node: Node) -> OnnxValue:
     dtype = "" if target else zero.dtype if zero is not None else dtype_of(given, node.label) if given else "ui8"
     precision = node.int_("precision", 0)
     compute = dtype_of(precision, node.label) if precision else scale.dtype if is_float(scale.dtype) else "f32"
-    wide = node(ms.DivOp, node.cast(x, compute), node.cast(_spread(node, scale, x), compute))
-    spread = None if zero is None else decoded(node, _spread(node, zero, x))
-    if target is not None:
-        return _narrowed(node, node.cast(wide, "f32"), spread, target)
-    return _quantized(node, node.cast(wide, "f32"), spread, dtype)
+    x, spread = node.cast(x, compute), node.cast(_spread(node, scale, x), compute)
+    moved = None if zero is None else _spread(node, decoded(node, zero), x)
+    if target is None and dtype in QUANTISED:
+        return quantized(node, x, spread, moved, dtype)
+    real = node.cast(node(ms.DivOp, x, spread), "f32")
+    return _narrowed(node, real, moved, target) if target else _saturated(node, real, moved, dtype)
+
+
+def quantized(node: Node, x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: str) -> OnnxValue:
+    """Reals as integers of a scale and a zero point."""
+    return node(ms.QuantizeOp, x, scale, zero, dtype=element_type(dtype))
+
+
+def dequantized(node: Node, x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
+    """Integers as reals; of known ones nothing is computed at import, so that passes see what weights are."""
+    return node(ms.DequantizeOp, x if x.array is None else node.unevaluated(x), scale, zero)
 
 
 def _narrowed(node: Node, x: OnnxValue, zero: OnnxValue | None, target: NarrowType) -> OnnxValue:
@@ -60,36 +69,42 @@ def _narrowed(node: Node, x: OnnxValue, zero: OnnxValue | None, target: NarrowTy
     return encoded(node, node(ms.ClipOp, moved, min=low, max=high), target)
 
 
-def _quantized(node: Node, x: OnnxValue, zero: OnnxValue | None, dtype: str) -> OnnxValue:
-    """Rounded first, then moved by the zero point, then cut."""
+def _saturated(node: Node, x: OnnxValue, zero: OnnxValue | None, dtype: str) -> OnnxValue:
+    """Rounded first, then moved by the zero point, then cut: to a type that is no quantised one."""
     rounded = node(ms.RoundOp, x)
     moved = rounded if zero is None else node(ms.AddOp, rounded, node.cast(zero, x.dtype))
-    return saturated(node, moved, dtype)
+    low, high = integer_range(dtype)
+    return node.cast(node(ms.MinimumOp, node(ms.MaximumOp, moved, float(low)), float(high)), dtype)
 
 
 @importer("DequantizeLinear")
+@importer("DequantizeLinear", domain=MICROSOFT)
 def _dequantize(node: Node) -> OnnxValue:
     x, scale, zero = decoded(node, node[0]), node[1], node.get(2)
     given = node.int_("output_dtype", 0)
     dtype = dtype_of(given, node.label) if given else scale.dtype
-    wide = "i32" if not is_float(x.dtype) else "f32"
-    moved = node.cast(x, wide)
-    if zero is not None:
-        moved = node(ms.SubOp, moved, node.cast(decoded(node, _spread(node, zero, x)), wide))
+    spread = _spread(node, scale, x)
+    moved = None if zero is None else _spread(node, decoded(node, zero), x)
+    if not is_float(x.dtype):
+        return node.cast(dequantized(node, x, spread, moved), dtype)
+    moved_x = x if moved is None else node(ms.SubOp, x, node.cast(moved, x.dtype))
     compute = "f32" if scale.dtype in ("f16", "bf16") else scale.dtype
-    return node.cast(node(ms.MulOp, node.cast(moved, compute), node.cast(_spread(node, scale, x), compute)), dtype)
+    return node.cast(node(ms.MulOp, node.cast(moved_x, compute), node.cast(spread, compute)), dtype)
 
 
 @importer("DynamicQuantizeLinear")
 def _dynamic_quantize(node: Node) -> list[OnnxValue]:
-    """To ui8, with the scale that the extremes of x (and 0) ask for."""
-    x = node[0]
+    return list(dynamically_quantized(node, node[0]))
+
+
+def dynamically_quantized(node: Node, x: OnnxValue) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
+    """X as ui8, its scale and its zero point: those that the extremes of x (and 0) ask for."""
     high = node(ms.MaximumOp, node(ms.ReduceMaxOp, x), 0.0)
     low = node(ms.MinimumOp, node(ms.ReduceMinOp, x), 0.0)
     scale = node(ms.DivOp, node(ms.SubOp, high, low), 255.0)
     usable = node(ms.SelectOp, node(ms.EqualOp, scale, 0.0), node.scalar(1, x.dtype), scale)
-    zero = saturated(node, node(ms.DivOp, node(ms.SubOp, node.scalar(0, x.dtype), low), usable), "ui8")
-    return [_quantized(node, node(ms.DivOp, x, usable), zero, "ui8"), scale, zero]
+    zero = quantized(node, node(ms.SubOp, node.scalar(0, x.dtype), low), usable, None, "ui8")
+    return quantized(node, x, usable, zero, "ui8"), scale, zero
 
 
 def _centred(node: Node, x: OnnxValue, zero: OnnxValue | None, shape: list[int] | None = None) -> OnnxValue:
@@ -119,7 +134,7 @@ def _rows(a: OnnxValue) -> list[int]:
 @importer("MatMulInteger")
 def _matmul_integer(node: Node) -> OnnxValue:
     a, b = node[0], node[1]
-    return product(node, _centred(node, a, node.get(2), _rows(a)), _weights(node, a, b, node.get(3)))
+    return integer_product(node, a, node.get(2), b, node.get(3))
 
 
 @importer("ConvInteger")
@@ -129,24 +144,31 @@ def _conv_integer(node: Node) -> OnnxValue:
     return convolution(node, _centred(node, x, node.get(2)), _weights(node, x, w, node.get(3), channels), None)
 
 
-def _requantized(node: Node, total: OnnxValue, scales: OnnxValue, scale: OnnxValue, zero: OnnxValue) -> OnnxValue:
-    """An i32 sum in real units, quantised again."""
-    real = node(ms.DivOp, node(ms.MulOp, node.cast(total, "f32"), node.cast(scales, "f32")), node.cast(scale, "f32"))
-    return _quantized(node, real, zero, zero.dtype)
-
-
 def _scalar(node: Node, x: OnnxValue) -> OnnxValue:
     return node.reshape(x, ()) if x.rank == 1 and x.shape[0] == 1 else x
+
+
+def requantized(node: Node, total: OnnxValue, scales: OnnxValue, scale: OnnxValue, zero: OnnxValue) -> OnnxValue:
+    """An i32 sum of `scales` quantised with `scale`: one factor, rounded twice, as ONNX Runtime computes it."""
+    factor = node(ms.DivOp, node.cast(scales, "f32"), node.cast(scale, "f32"))
+    return node(ms.RequantizeOp, total, factor, zero, dtype=element_type(zero.dtype))
+
+
+def integer_product(
+    node: Node, a: OnnxValue, a_zero: OnnxValue | None, b: OnnxValue, b_zero: OnnxValue | None
+) -> OnnxValue:
+    """Sums of products in i32; the zero point of `a` is one, or one a row, that of `b` one, or one a column."""
+    return product(node, _centred(node, a, a_zero, _rows(a)), _weights(node, a, b, b_zero))
 
 
 @importer("QLinearMatMul")
 def _qlinear_matmul(node: Node) -> OnnxValue:
     a_scale, a_zero, b_scale, b_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
-    total = product(node, _centred(node, node[0], a_zero, _rows(node[0])), _weights(node, node[0], node[3], b_zero))
+    total = integer_product(node, node[0], a_zero, node[3], b_zero)
     if a_scale.rank == 1:
         a_scale = node.reshape(a_scale, (a_scale.shape[0], 1))
     scales = node(ms.MulOp, node.cast(a_scale, "f32"), node.cast(b_scale, "f32"))
-    return _requantized(node, total, scales, y_scale, y_zero)
+    return requantized(node, total, scales, y_scale, y_zero)
 
 
 @importer("QLinearConv")
@@ -157,4 +179,4 @@ def _qlinear_conv(node: Node) -> OnnxValue:
     total = convolution(node, _centred(node, node[0], x_zero), centred, node.get(8))
     if w_scale.rank == 1:
         w_scale = node.reshape(w_scale, (w_scale.shape[0], *(1 for _ in range(rank - 2))))
-    return _requantized(node, total, node(ms.MulOp, x_scale, w_scale), y_scale, y_zero)
+    return requantized(node, total, node(ms.MulOp, x_scale, w_scale), y_scale, y_zero)

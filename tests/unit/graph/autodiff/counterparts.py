@@ -141,6 +141,11 @@ def _layer_norm(torch: Any, op: Any, x: Any, gamma: Any, beta: Any = None) -> An
     return torch.layer_norm(x, gamma.shape, gamma, beta, op.real("epsilon"))
 
 
+def _dequantized(torch: Any, op: Any, x: Any, scale: Any, zero: Any = 0) -> Any:
+    wide = torch.float64 if scale.dtype == torch.float64 else torch.float32
+    return ((x - zero).to(wide) * scale.to(wide)).to(scale.dtype)
+
+
 def _resized(torch: Any, op: Any, x: Any) -> Any:
     return torch.nn.functional.interpolate(x, op.ints("size"), mode="nearest")
 
@@ -223,6 +228,7 @@ COUNTERPARTS: dict[str, Counterpart] = {
     "identity": _named("clone"),
     "stop_gradient": _named("detach"),
     "cast": lambda torch, op, x: x.to(getattr(torch, FLOATS[op.result_dtype()])),
+    "dequantize": _dequantized,
     "leaky_relu": _function("leaky_relu", "alpha"),
     "elu": _function("elu", "alpha"),
     "celu": _function("celu", "alpha"),

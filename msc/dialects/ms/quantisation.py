@@ -1,0 +1,157 @@
+"""Quantised values: integers that stand for reals by a scale and a zero point, `real = (integer - zero) * scale`.
+
+Scale and zero point are operands, constants or parameters: of rank 0 for one a tensor, of a shape that broadcasts
+for one an index of an axis (`[oc, 1, 1]` for the channels of an image) or one a block. Source: ONNX QuantizeLinear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
+
+from msc.dialects.ms.base import BasicTensorOp
+from msc.dialects.ms.elementwise import constant, named_dtype, operand_read, pointwise_statement
+from msc.dialects.ms.properties import dtype_property
+from msc.dialects.ms.shapes import broadcast_shapes, same_shape, shape_text, tensor_type
+from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
+from msc.poly.compute import Statement, integer_range
+from msc.poly.scalar import Cast, Scalar, apply
+
+QUANTISED = ("i8", "ui8", "i16", "ui16")
+"""Element types of quantised values; sums of their products are i32, with the zero point 0."""
+
+
+def real_type(*dtypes: str) -> str:
+    """The type in which a scale multiplies or divides: f32, or f64 if an operand has that."""
+    return "f64" if "f64" in dtypes else "f32"
+
+
+def _cast(scalar: Scalar, dtype: str) -> Scalar:
+    return scalar if scalar.dtype == dtype else Cast(scalar, dtype)
+
+
+class QuantisationOp(BasicTensorOp):
+    """Base: x, a scale and a zero point, which is 0 if it is not given; scale and zero point broadcast to x."""
+
+    x = operand_def(TensorType)
+    scale = operand_def(TensorType)
+    zero = opt_operand_def(TensorType)
+
+    def shape_of_x(self) -> tuple[int, ...]:
+        """The shape of x. Raises ShapeConflict unless scale and zero point broadcast to it."""
+        shape = self.shape(0)
+        for index, what in ((1, "scale"), (2, "zero point"))[: len(self.operands) - 1]:
+            if not same_shape(broadcast_shapes(self.name, shape, self.shape(index)), shape):
+                raise ShapeConflict(
+                    f"{self.name}: a {what} of {shape_text(self.shape(index))} does not broadcast to x of "
+                    f"{shape_text(shape)}"
+                )
+        return shape
+
+    def expect_zero_of(self, dtype: str) -> None:
+        """Raise DtypeConflict if there is a zero point of another type than the quantised values."""
+        if self.zero is not None and self.dtype(2) != dtype:
+            raise DtypeConflict(f"{self.name}: the zero point has element type {self.dtype(2)}, the values {dtype}")
+
+    def compute(self) -> Sequence[Statement]:
+        shape = self.result_shape()
+        args = [operand_read(self, i, shape) for i in range(len(self.operands))]
+        return (pointwise_statement(shape, self.scalar(*args)),)
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        """The value of one element from those of the operands."""
+        raise TypeError(f"{self.name} does not say what it computes")
+
+
+class QuantisingOp(QuantisationOp):
+    """Base of operations that round to the quantised type `dtype`."""
+
+    target = dtype_property()
+
+    def target_type(self) -> str:
+        """The type of the result. Raises InvalidAttribute and DtypeConflict."""
+        name = named_dtype(self.name, self.plain("dtype"))
+        if name not in QUANTISED:
+            raise InvalidAttribute(f"{self.name}: dtype is {name}, not one of {', '.join(QUANTISED)}")
+        self.expect_zero_of(name)
+        return name
+
+    def rounded(self, real: Scalar, *zero: Scalar) -> Scalar:
+        """Half to even first, then moved by the zero point, then cut to the range: in f32, which is exact there."""
+        target = self.result_dtype()
+        low, high = integer_range(target)
+        moved = _cast(apply("round", real), "f32")
+        for each in zero:
+            moved = apply("add", moved, Cast(each, "f32"))
+        return Cast(apply("min", apply("max", moved, constant(low, "f32")), constant(high, "f32")), target)
+
+
+@irdl_op_definition
+class QuantizeOp(QuantisingOp):
+    """Floats as integers: `round(x / scale) + zero`, half to even, cut to the range of `dtype` (8 or 16 bits).
+
+    x and the scale are floats; they are divided in f32, or f64 if one is of that type. The gradient of x through this
+    and `ms.dequantize` is 1 where nothing is cut, else 0 (straight through). ONNX QuantizeLinear.
+    """
+
+    name = "ms.quantize"
+    EXAMPLE: ClassVar[str] = "2x3xT T ui8 {dtype = ui8}"
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        for index in (0, 1):
+            self.expect_dtype(index, "a float")
+        return (tensor_type(self.target_type(), self.shape_of_x()),)
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        real = real_type(self.dtype(0), self.dtype(1))
+        return self.rounded(apply("div", _cast(args[0], real), _cast(args[1], real)), *args[2:])
+
+
+@irdl_op_definition
+class DequantizeOp(QuantisationOp):
+    """Integers as floats of the scale's type: `(x - zero) * scale`.
+
+    x is of 8, 16 or 32 bits; the difference is exact. ONNX DequantizeLinear.
+    """
+
+    name = "ms.dequantize"
+    EXAMPLE: ClassVar[str] = "2x3xi8 T i8"
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        if self.dtype(0) not in (*QUANTISED, "i32"):
+            raise DtypeConflict(f"{self.name}: x has element type {self.dtype(0)}, not {', '.join(QUANTISED)} or i32")
+        self.expect_zero_of(self.dtype(0))
+        return (tensor_type(self.expect_dtype(1, "a float"), self.shape_of_x()),)
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        moved = _cast(args[0], "i32")
+        for each in args[2:]:
+            moved = apply("sub", moved, _cast(each, "i32"))
+        real = real_type(self.dtype(1))
+        return _cast(apply("mul", Cast(moved, real), _cast(args[1], real)), self.dtype(1))
+
+
+@irdl_op_definition
+class RequantizeOp(QuantisingOp):
+    """Sums of integer products as integers of another scale: `round(f32(x) * scale) + zero`, cut to `dtype`'s range.
+
+    x is i32; the scale, that of x over that of the result, multiplies it in f32, or f64 if it has that type.
+    ONNX QLinearConv, QLinearMatMul.
+    """
+
+    name = "ms.requantize"
+    EXAMPLE: ClassVar[str] = "2x3xi32 3xf32 i8 {dtype = i8}"
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        if self.dtype(0) != "i32":
+            raise DtypeConflict(f"{self.name}: x has element type {self.dtype(0)}, but must be i32")
+        self.expect_dtype(1, "a float")
+        return (tensor_type(self.target_type(), self.shape_of_x()),)
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        real = real_type(self.dtype(1))
+        return self.rounded(apply("mul", Cast(args[0], real), _cast(args[1], real)), *args[2:])

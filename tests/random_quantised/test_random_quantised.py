@@ -1,0 +1,22 @@
+"""A slice of the random quantised operators; `python -m tests.random_quantised` runs as many as one likes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.random_quantised.checking import difference, problems, runtime_results
+from tests.random_quantised.operators import MAKERS, case
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_results_are_those_of_the_contract(name: str) -> None:
+    assert list(problems(case(name, 0))) == []
+
+
+def test_a_byte_off_is_found() -> None:
+    made = case("qlinear_matmul", 0)
+    values = runtime_results(made)[0]
+    moved = values.copy()
+    moved.flat[0] ^= 1
+    assert difference(made, values, moved)
+    assert not difference(made, values, values)
