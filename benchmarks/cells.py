@@ -23,7 +23,7 @@ from benchmarks.measure import Plan, interleaved
 from benchmarks.peers import Runner
 from msc import Tensor, nn
 from msc.dialects.arrays import Array
-from msc.driver.models.cells import capture
+from msc.formats.capture import capture
 from msc.model_zoo import BertModel, LeNet5, LstmClassifier, MobileNetV2, UNet, resnet50
 
 

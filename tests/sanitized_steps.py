@@ -20,8 +20,9 @@ from benchmarks.training.networks import BasicResNet, BertLayer, Gpt, Mlp, Task
 from msc import Tensor
 from msc.dialects.arrays import Array
 from msc.driver.compile import compile_model, generate_c
-from msc.driver.models.cells import capture
 from msc.driver.options import CompileOptions
+from msc.formats.capture import capture
+from msc.formats.own_files import save
 from msc.interp import evaluate
 from msc.model_zoo import LeNet5, LstmClassifier
 from msc.runtime.build import BuildOptions
@@ -47,7 +48,7 @@ def check(task: Task, folder: Path, threads: int = 1) -> None:
     step, data = training_step(network(task)), task.data()
     model = capture(step, tuple(map(Tensor, data)))
     path = folder / "step.mir"
-    model.write(path)
+    save(model, path)
     compilation = compile_model(str(path), CompileOptions(threads=threads))
     program, weights = generate_c(compilation), compilation.parameters()
     values = {p.name: p.asnumpy() for p in step.get_parameters()}

@@ -24,9 +24,9 @@ from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.passes.ir_dump import format_module
 from msc.driver.passes.registry import new_context
 from msc.driver.tuner.variants import variants_module
+from msc.ir.locations import format_module
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree

@@ -13,7 +13,8 @@ from benchmarks.models import MODELS
 from benchmarks.training.engines import network, training_step
 from benchmarks.training.networks import TASKS
 from msc import Tensor
-from msc.driver.models.cells import capture
+from msc.formats.capture import capture
+from msc.formats.own_files import save
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def _onnx(model: Model) -> Path:
 def _step(task: str) -> Path:
     path = Path(_folder().name) / f"{task}.mir"
     step, (x, y) = training_step(network(TASKS[task])), TASKS[task].data()
-    capture(step, [Tensor(x), Tensor(y)], any_layout=True).write(path)
+    save(capture(step, [Tensor(x), Tensor(y)], any_layout=True), path)
     return path
 
 

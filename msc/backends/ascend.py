@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from msc.backends.ascend_tuning import TunedKernel
+    from msc.backends.simulation.running import DavinciSimulator
     from msc.dialects.gk import KernelOp
     from msc.runtime.program import CProgram
 
@@ -87,6 +88,11 @@ class AscendBackend(CBackend):
         from msc.backends.ascend_tuning import TunedKernel
 
         return TunedKernel(kernel)
+
+    def simulator(self) -> DavinciSimulator:
+        from msc.backends.simulation.running import DavinciSimulator
+
+        return DavinciSimulator(self.default_machine)
 
 
 class Ascend310(AscendBackend):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from msc.backends.stage import COMMON, Stage, StageTable
@@ -100,6 +101,46 @@ class SimulatedKernel(Protocol):
 
 
 @dataclass(frozen=True)
+class Simulation:
+    """What `msc sim` was asked for. Files are None where none is wanted; `json` is `-` for the standard output.
+
+    `functional` says whether kernels compute, None for what is usual; `check` proves them free of races and deadlock
+    first; `l2` is how L2 starts and `l2_mb` how much it keeps, `limit` bounds the instructions of a kernel; `emit`
+    prints kernels instead, as IR or as `c`; `window` has the cycles that are drawn.
+    """
+
+    target: str | None = None
+    functional: bool | None = None
+    check: bool = True
+    l2: str = "warm"
+    l2_mb: int | None = None
+    limit: int | None = None
+    emit: str | None = None
+    json: str | None = None
+    trace: str | None = None
+    csv: str | None = None
+    svg: str | None = None
+    window: tuple[float, float] | None = None
+    force: bool = False
+
+
+class Simulator(Protocol):
+    """Runs kernels on simulated cores. Each method returns what to print, and writes files. All raise MscError."""
+
+    def kernels(self, path: str, asked: Simulation) -> str:
+        """The kernels of a stage file."""
+        ...
+
+    def model(self, path: str, module: ModuleOp, asked: Simulation) -> str:
+        """Each kernel of a model at the back end's last stage of IR, timed."""
+        ...
+
+    def cases(self, path: Path, asked: Simulation, tell: Callable[[str], object]) -> None:
+        """A list of cases; `tell` gets the text before mistakes in single cases are raised."""
+        ...
+
+
+@dataclass(frozen=True)
 class OutputForm:
     """A kind of output beyond the stages of IR: what `--emit` calls it, and the extension that asks for it."""
 
@@ -170,6 +211,10 @@ class Backend(ABC):
 
     def on_simulator(self, kernel: KernelOp) -> SimulatedKernel:
         """A kernel on the simulator, of a `simulated` back end."""
+        raise NotImplementedError(f"{self.name} has no simulator")
+
+    def simulator(self) -> Simulator:
+        """What `msc sim` runs, of a `simulated` back end."""
         raise NotImplementedError(f"{self.name} has no simulator")
 
 

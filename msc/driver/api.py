@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from msc.backends.registry import DEFAULT
 from msc.driver.api_arguments import compile_options
 from msc.driver.artifacts.libraries import library_of
 from msc.driver.artifacts.model_on_call import ModelOnCall
@@ -22,18 +23,24 @@ if TYPE_CHECKING:
     from typing import BinaryIO, SupportsIndex, TextIO
 
     from numpy.typing import ArrayLike
-    from onnx import ModelProto
 
 __all__ = ["CompiledModel", "compile", "export", "load"]
 
-ModelSource: TypeAlias = "str | PathLike[str] | bytes | BinaryIO | TextIO | ModelProto"
+
+class Serializable(Protocol):
+    """A model in memory that says its bytes itself, as a ModelProto of ONNX does."""
+
+    def SerializeToString(self) -> bytes: ...
+
+
+ModelSource: TypeAlias = "str | PathLike[str] | bytes | BinaryIO | TextIO | Serializable"
 Size: TypeAlias = "SupportsIndex | str | Sequence[SupportsIndex]"
 
 
 def compile(
     model: ModelSource | Callable[..., Any],
     *examples: Any,
-    target: str = "cpu",
+    target: str = DEFAULT,
     threads: SupportsIndex | None = None,
     dims: Mapping[str, Size] | None = None,
     march: str | None = None,
@@ -98,7 +105,7 @@ def compile(
             message = "any_layout has no effect here: the model file says it, by ms.layout of its arguments"
             raise MscError(Diagnostic("MSC0014", message, help="leave it out"))
         with ModelFile(model) as file:
-            if file.path.suffix.lower() != ".onnx":
+            if not file.fixes_inputs:
                 _refuse_values(options)
             if file.in_memory and options.weights is None:
                 options = replace(options, weights=Path.cwd())
@@ -112,7 +119,7 @@ def compile(
 def _refuse_values(options: CompileOptions) -> None:
     """Raises MSC0014 if values are given to inputs."""
     if options.input_values:
-        message = "input_values has no effect here: it fixes inputs of ONNX models"
+        message = "input_values has no effect here: it fixes inputs of model files of some formats, and this is of none"
         raise MscError(Diagnostic("MSC0014", message, help="leave it out"))
 
 

@@ -21,11 +21,12 @@ from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.passes.instances import changes_of, pass_instances
-from msc.driver.passes.ir_dump import IrDump, format_module
+from msc.driver.passes.ir_dump import IrDump
 from msc.driver.passes.legality import run_verifiers, stage_diagnostics
 from msc.driver.passes.pass_manager import PassManager, with_source_lines
 from msc.driver.passes.reproducer import Reproducing, with_reproducer
 from msc.driver.size_samples import sample_changes
+from msc.ir.locations import format_module
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.collection import paused_collection

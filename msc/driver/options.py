@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msc.backends.backend import Backend
 from msc.backends.registry import DEFAULT, find_backend
+from msc.formats.format import Reading
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+    from msc.dialects.arrays import Array
 
 DEFAULT_MEMORY = 4 << 30
 """Bytes that a model may need, all told, unless `--max-memory` says otherwise."""
@@ -26,6 +32,14 @@ class InputValue:
     shape: tuple[int, ...]
     data: bytes
 
+    @property
+    def array(self) -> Array:
+        """The value as an array."""
+        import ml_dtypes
+        import numpy as np
+
+        return np.frombuffer(self.data, np.dtype(getattr(ml_dtypes, self.dtype, self.dtype))).reshape(self.shape)
+
 
 Dim: TypeAlias = int | tuple[int, int]
 """The size of a dimension, or the range in which each call decides it."""
@@ -40,7 +54,7 @@ class CompileOptions:
     `dims` gives sizes to dimensions that the model leaves open, or a range (least, largest) in which each call
     decides, `memory` limits the bytes of weights, workspace, inputs and outputs together, `weights` is the folder of
     the weights where it is not that of the model, `start` names the stage of a file whose extension does not,
-    `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more, `shapes` are whole shapes of
+    `input_values` fixes inputs of a model file ("0,1"), which then are inputs no more, `shapes` are whole shapes of
     inputs, for what the model and `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
     `flush_subnormals` takes zeros for subnormal numbers, `check_indices` has a call look at the indices in its inputs
     first, `without` names optimisations of the back end that are
@@ -111,6 +125,19 @@ class CompileOptions:
     def has_ranges(self) -> bool:
         """Whether a dimension was given a range, be it of one size: the model must be one for all sizes."""
         return any(isinstance(size, tuple) for size in self.dims.values())
+
+    def reading(self, context: Callable[[], Context] | None = None) -> Reading:
+        """What a format takes of the options; `context` makes one with the dialects of all stages."""
+        given = self.input_values
+        return Reading(
+            dims=self.largest_dims,
+            open_dims=self.open_dims,
+            has_ranges=self.has_ranges,
+            shapes=self.shapes,
+            texts={name: value for name, value in given.items() if isinstance(value, str)},
+            values={name: value.array for name, value in given.items() if isinstance(value, InputValue)},
+            context=context,
+        )
 
     def key(self) -> str:
         """The options as text: equal for equal options."""

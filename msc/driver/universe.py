@@ -7,7 +7,9 @@ from collections.abc import Callable
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
-from msc.driver.passes.registry import DIALECTS, PASSES, dialect_factory, load_pass
+from msc.backends.passes import DIALECTS, PASSES
+from msc.backends.registry import dialect_factory
+from msc.driver.passes.registry import load_pass
 
 
 def _pass_factory(name: str) -> Callable[[], type[ModulePass]]:

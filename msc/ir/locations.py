@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from io import StringIO
 from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import (
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     FusedLoc,
     IntAttr,
     LocationAttr,
+    ModuleOp,
     NameLoc,
     NoneAttr,
     StringAttr,
@@ -155,3 +157,10 @@ class SourcePrinter(Printer):
         shown, self.print_debuginfo = self.print_debuginfo, self.print_debuginfo and not has_custom_form
         super().print_operation_type(op)
         self.print_debuginfo = shown
+
+
+def format_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
+    """The text of a module, with a newline at its end."""
+    stream = StringIO()
+    SourcePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
+    return stream.getvalue() + "\n"

@@ -27,7 +27,7 @@ __all__ = ["Cell"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-_CAPTURE = "msc.driver.artifacts.cell_compilation"
+_CAPTURE = "msc.formats.capture"
 """What captures a cell whole: the driver stands above the cells, and is found by name as passes are."""
 
 

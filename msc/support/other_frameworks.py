@@ -103,6 +103,13 @@ def advice_for(value: object) -> str | None:
     return _EXPORT.get(framework, "export it as ONNX, which msc reads")
 
 
+def export_advice(name: str) -> str | None:
+    """What to write in place of another framework's format that msc does not write."""
+    if f".{name.lower()}" not in _FILES:
+        return None
+    return "file_format='MIR' writes msc's own text and weights, file_format='ONNX' what others read"
+
+
 def file_advice(name: str) -> tuple[str, str] | None:
     """Whose format a file name's ending is, and how such a model gets here."""
     ending = next((each for each in _FILES if name.lower().endswith(each)), None)

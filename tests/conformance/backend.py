@@ -16,7 +16,8 @@ from onnx.backend.base import Backend, BackendRep
 import msc
 from msc.driver.artifacts.model_on_call import ModelOnCall
 from msc.driver.artifacts.specialisations import Specialisations
-from msc.importers.onnx import Imported, import_proto
+from msc.importers.imported import Imported
+from msc.importers.onnx import import_proto
 from msc.interp import evaluate
 from msc.ir.verification import verify_module
 from msc.runtime.narrow_types import codes_of, values_of
@@ -56,7 +57,7 @@ class Specialised:
     def _make(self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Array]) -> Run:
         imported = import_proto(self._model, input_values=values, shapes=shapes)
         run = self._execute(imported)
-        types = {name: type_.dtype for name, type_ in imported.narrow.items()}
+        types = dict(imported.codes)
 
         def call(inputs: Mapping[str, Array]) -> Mapping[str, Array]:
             coded = {n: codes_of(a, types[n]) if n in types else a for n, a in inputs.items()}

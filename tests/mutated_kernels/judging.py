@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from msc.backends.simulation.kernels import arguments_of, kernel_text, parse_kernels, read_kernels
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.race_check import faults_told, global_buffers, simulator
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects.davinci import DavinciKernelOp
-from msc.driver.simulation.kernels import arguments_of, kernel_text, parse_kernels, read_kernels
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule

@@ -10,10 +10,11 @@ from pathlib import Path
 from benchmarks.training.engines import network, training_step
 from benchmarks.training.networks import Gpt, Task
 from msc import Tensor
-from msc.driver.models.cells import capture
 from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
+from msc.formats.capture import capture
+from msc.formats.own_files import save
 from tests.sanitized_steps import SMALL
 from tests.switched.networks import compare
 from tests.switched.trying import Check, Compile
@@ -33,7 +34,7 @@ def steps() -> Iterator[Check]:
 def _of_step(name: str, compile: Compile) -> None:
     step, data = training_step(network(STEPS[name])), STEPS[name].data()
     path = Path(_folder().name) / f"{name}.mir"
-    capture(step, tuple(map(Tensor, data)), any_layout=True).write(path)
+    save(capture(step, tuple(map(Tensor, data)), any_layout=True), path)
     states = {p.name: p.asnumpy() for p in step.get_parameters()}
     tensors = input_tensors(read_model(str(path), CompileOptions()).module)
     compare(path, compile, [*data, *(states[tensor.name] for tensor in tensors[len(data) :])], LEAST)

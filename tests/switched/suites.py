@@ -19,7 +19,7 @@ from msc.driver.artifacts.in_memory import imported_model
 from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
-from msc.importers.onnx import Imported
+from msc.importers.imported import Imported
 from msc.schedule import threads as thread_sharing
 from tests.conformance.backend import PREPARE, Array, MscBackend, Run, Specialised, named
 from tests.conformance.expectations import read_expectations

@@ -39,6 +39,7 @@ LEVELS: dict[str, int] = {
     "amp": 9,
     "train": 10,
     "driver": 11,
+    "formats": 9,
     "model_zoo": 9,
 }
 """The thin public modules beside them (`msc.context`, ...) may import anything, and nothing imports them."""

@@ -13,20 +13,24 @@ from typing import Any, NoReturn
 import numpy as np
 
 from msc.backends.registry import DEFAULT, find_backend
+from msc.backends.stage import GRAPH
 from msc.dialects.arrays import dtype_text
 from msc.driver.artifacts.emission import emit
-from msc.driver.artifacts.forms import Output, forms_of
+from msc.driver.artifacts.forms import Output, forms_of, suffix_of
 from msc.driver.artifacts.libraries import library_of
-from msc.driver.models.cells import capture, input_names, open_example
 from msc.driver.models.open_tensors import OpenTensor, checked_inputs, infos
 from msc.driver.options import CompileOptions, Reporting
-from msc.driver.passes.ir_dump import format_module
+from msc.formats.capture import capture, input_names, open_example
+from msc.formats.own_files import save
+from msc.formats.registry import ir_format
 from msc.frontend.tensor import Placeholder, Tensor
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.tensor_info import TensorInfo
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.escaping import file_name
 from msc.support.failures import Door
+from msc.support.other_frameworks import export_advice
+from msc.support.outputs import OutputGuard
 from msc.support.progress import progress
 from msc.support.temporary import temporary_folder
 
@@ -37,8 +41,8 @@ MOST_SIZES = 64
 @contextmanager
 def _model_file(target: Any, examples: Sequence[Any], any_layout: bool) -> Generator[str]:
     with temporary_folder("cell") as folder:
-        path = folder / f"{file_name(str(getattr(target, '__name__', type(target).__name__)))}.mir"
-        capture(target, examples, any_layout=any_layout).write(path)
+        path = folder / f"{file_name(str(getattr(target, '__name__', type(target).__name__)))}{GRAPH.extension}"
+        save(capture(target, examples, any_layout=any_layout), path)
         yield str(path)
 
 
@@ -123,11 +127,6 @@ def _limited(options: CompileOptions, known: Sequence[str]) -> CompileOptions:
     return replace(options, dims=fixed)
 
 
-def text_of(target: Any, examples: Sequence[Any]) -> str:
-    """The graph-stage text of a Cell or function."""
-    return format_module(capture(target, examples).module)
-
-
 def export_cell(
     target: Any,
     examples: Sequence[Any],
@@ -138,28 +137,16 @@ def export_cell(
     any_layout: bool = False,
 ) -> str:
     """Write a Cell in a format. Raises MSC0007 for an unknown one, MSC0011 for a file of others, unless forced."""
-    if file_format.upper() == "MINDIR":
-        help_ = "file_format='MIR' writes msc's own text and weights, file_format='ONNX' what others read"
-        raise MscError(Diagnostic("MSC0007", "msc does not write MindSpore's format MINDIR", help=help_))
-    form = "graph" if file_format.upper() == "MIR" else file_format.lower()
-    forms = forms_of(find_backend(DEFAULT))
-    if form not in forms:
-        known = ["MIR", "ONNX", *(f.upper() for f in forms if f not in ("graph", "onnx"))]
-        near = did_you_mean(file_format.upper(), known) or f"there are {', '.join(known)}"
+    backend, own = find_backend(DEFAULT), ir_format()
+    form = GRAPH.name if file_format.lower() == own.name else file_format.lower()
+    if form not in forms_of(backend):
+        known = [own.name.upper(), *(f.upper() for f in forms_of(backend) if f != GRAPH.name)]
+        near = export_advice(file_format) or did_you_mean(file_format.upper(), known) or f"there are {', '.join(known)}"
         raise MscError(Diagnostic("MSC0007", f"there is no format '{file_format}' to export", help=near))
-    extension = {
-        "graph": ".mir",
-        "onnx": ".onnx",
-        "obj": ".o",
-        "archive": ".a",
-        "exe": "",
-        "bundle": "",
-        "opt": ".opt.mir",
-    }
-    suffix = extension.get(form, f".{form}" if form in ("so", "c") else f".{form}.mir")
+    suffix = suffix_of(form, backend)
     out = path if suffix == "" or path.name.endswith(suffix) else path.with_name(path.name + suffix)
-    if form == "graph":
-        capture(target, examples, any_layout=any_layout).write(out, force=force)
+    if form == GRAPH.name:
+        save(capture(target, examples, any_layout=any_layout), out, OutputGuard(force=force))
         return str(out)
     with _model_file(target, examples, any_layout) as file:
         emit(file, Output(form, out), CompileOptions(), Reporting(), force=force)

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 from msc.driver.artifacts.bundles import emit_bundle
 from msc.driver.artifacts.forms import Output
 from msc.driver.compile import Compilation, compile_model, generate, stage_text
-from msc.driver.models.onnx_models import check_onnx
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions, Reporting
+from msc.formats.format import Format
+from msc.graph.inline_calls import InlineCalls
+from msc.graph.shapes.infer_shapes import InferShapes
+from msc.importers.imported import Imported
 from msc.runtime.build import BuildOptions, Kind, build, source_texts
 from msc.runtime.program import CProgram
 from msc.runtime.recognition import is_built
@@ -53,8 +57,8 @@ def emit(
         checks_later=output.form in _KINDS and reporting.is_silent,
     )
     guard = OutputGuard(compilation.input_files(), force)
-    if output.form == "onnx":
-        _emit_onnx(output, compilation, guard)
+    if output.format is not None:
+        write_model(output.format, compilation.model, output.path, guard)
         return compilation
     if not output.has_weights:
         _put_text(output, stage_text(compilation), guard)
@@ -81,13 +85,14 @@ def named_inputs(model: str, options: CompileOptions) -> tuple[Path, ...]:
     return (Path(model), *(() if options.tuned is None else (options.tuned,)))
 
 
-def _emit_onnx(output: Output, compilation: Compilation, guard: OutputGuard) -> None:
-    assert output.path is not None
-    check_onnx()
-    from msc.driver.artifacts.onnx_export import is_exported, onnx_bytes
-
+def write_model(format_: Format, model: LoadedModel, path: Path | None, guard: OutputGuard) -> None:
+    """Write a model at the graph stage in a format. Its calls are inlined and its shapes inferred. Raises MSC0720."""
+    assert path is not None
+    format_.check_packages()
+    for item in (InlineCalls(), InferShapes()):
+        item.apply(model.context, model.module)
     with OutputSet(guard) as files:
-        files.write(output.path, onnx_bytes(compilation.model), is_exported)
+        format_.write(Imported(model.module, model.weights()), path, files)
 
 
 def _put_text(output: Output, text: str, guard: OutputGuard) -> None:

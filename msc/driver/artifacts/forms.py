@@ -8,17 +8,33 @@ from pathlib import Path
 
 from msc.backends.backend import Backend
 from msc.backends.registry import DEFAULT, find_backend
+from msc.backends.stage import GRAPH
+from msc.formats.format import Format
+from msc.formats.registry import written_format, written_formats
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import file_to_write
 from msc.support.outputs import destination
 
-_ONNX = ("onnx", ".onnx")
-"""The graph as an ONNX file, whatever it is compiled for."""
-
 
 def forms_of(backend: Backend) -> tuple[str, ...]:
     """What `--emit` takes."""
-    return (*(stage.name for stage in backend.table.ir), *(form.name for form in backend.forms), _ONNX[0])
+    return (*own_forms(backend), *written_formats())
+
+
+def own_forms(backend: Backend) -> tuple[str, ...]:
+    """The stages and the forms of a back end; besides them, a graph is written in other formats."""
+    return (*(stage.name for stage in backend.table.ir), *(form.name for form in backend.forms))
+
+
+def suffix_of(form: str, backend: Backend) -> str:
+    """The extension of a file of a form; "" for a program and for what is a folder."""
+    stage, other = backend.table.named(form), written_format(form)
+    if stage is not None and stage.is_text_of_ir:
+        return stage.extension
+    if other is not None and form not in own_forms(backend):
+        return other.extensions[0]
+    suffixes = next(each.suffixes for each in backend.forms if each.name == form)
+    return "" if "" in suffixes or form == "bundle" else suffixes[0]
 
 
 def stops_of(backend: Backend) -> tuple[str, ...]:
@@ -26,9 +42,12 @@ def stops_of(backend: Backend) -> tuple[str, ...]:
     return (*(stage.name for stage in backend.table.ir), *(form.name for form in backend.forms if form.is_text))
 
 
-def _suffixes(backend: Backend) -> Mapping[str, str]:
-    own = {suffix: form.name for form in backend.forms for suffix in form.suffixes}
-    return {**own, _ONNX[1]: _ONNX[0]}
+def _own_suffixes(backend: Backend) -> Mapping[str, str]:
+    return {suffix: form.name for form in backend.forms for suffix in form.suffixes}
+
+
+def _foreign_suffixes() -> Mapping[str, str]:
+    return {suffix: name for name, each in written_formats().items() for suffix in each.extensions}
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,11 @@ class Output:
     backend: Backend = field(default_factory=lambda: find_backend(DEFAULT))
 
     @property
+    def format(self) -> Format | None:
+        """The other format that a graph is written in; None for what is compiled."""
+        return None if self.form in own_forms(self.backend) else written_format(self.form)
+
+    @property
     def has_weights(self) -> bool:
         """Whether making it takes the values of the weights: stage files only name them."""
         return self.form != self.last_stage
@@ -47,8 +71,8 @@ class Output:
     @property
     def last_stage(self) -> str:
         """The IR stage that it is made of."""
-        if self.form == _ONNX[0]:
-            return "graph"
+        if self.format is not None:
+            return GRAPH.name
         table = self.backend.table
         return self.form if self.form in [stage.name for stage in table.ir] else table.last.name
 
@@ -96,8 +120,9 @@ def _is_folder(path: Path) -> bool:
 def _chosen_form(backend: Backend, emit: str | None, stop_after: str | None, out: str | None) -> str:
     asked = {option: form for option, form in (("--emit", emit), ("--stop-after", stop_after)) if form is not None}
     for option, form in asked.items():
-        known = forms_of(backend) if option == "--emit" else stops_of(backend)
-        if form not in known:
+        known = own_forms(backend) if option == "--emit" else stops_of(backend)
+        if form not in known and not (option == "--emit" and form in written_formats()):
+            known = forms_of(backend) if option == "--emit" else known
             subject = f"form '{form}' to emit" if option == "--emit" else f"stage '{form}' to stop after"
             message = f"there is no {subject}; there are {', '.join(known)}"
             raise MscError(Diagnostic("MSC0007", message, help=did_you_mean(form, known)))
@@ -113,7 +138,8 @@ def _form_of(backend: Backend, out: str | None) -> str:
     stage = backend.table.of_file(out)
     if stage is not None:
         return stage.name
-    suffix, suffixes = Path(out).suffix.lower(), _suffixes(backend)
+    suffix, own = Path(out).suffix.lower(), _own_suffixes(backend)
+    suffixes = own if suffix in own else {**_foreign_suffixes(), **own}
     is_folder = out.endswith("/") or (_is_folder(Path(out)) and not (suffix and suffix in suffixes))
     if is_folder and "bundle" in forms_of(backend):
         return "bundle"

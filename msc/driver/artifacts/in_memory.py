@@ -17,7 +17,7 @@ from msc.support.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
-    from msc.importers.onnx import Imported
+    from msc.importers.imported import Imported
 
 
 def compile_imported(

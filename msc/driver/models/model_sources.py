@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Self, cast
 from weakref import finalize
 
+from msc.formats.registry import format_of, format_of_data
 from msc.support.argument_values import file_path, refuse
 from msc.support.diagnostics import Diagnostic, Location, MscError
 from msc.support.files import write_bytes
 from msc.support.temporary import make_temporary, remove_temporary
 
-_KINDS = "the path of a model file, .mir text, the bytes of an ONNX model, a ModelProto or an open file"
+_KINDS = "the path of a model file, .mir text, the bytes of a model, an object with SerializeToString, or an open file"
 
 
 class ModelFile:
@@ -31,10 +32,17 @@ class ModelFile:
     def _written(self, data: bytes) -> Path:
         folder = make_temporary("model")
         finalize(self, remove_temporary, folder)
-        self._name, extension = ("<text>", ".mir") if _is_text(data) else ("<bytes>", ".onnx")
-        path = folder / f"model{extension}"
+        found = format_of_data(data)
+        self._name = "<text>" if found.holds == "ir" else "<bytes>"
+        path = folder / f"model{found.extensions[0]}"
         write_bytes(path, data, durable=False)
         return path
+
+    @property
+    def fixes_inputs(self) -> bool:
+        """Whether values may be given to inputs."""
+        found = format_of(str(self.path))
+        return found is not None and found.fixes_inputs
 
     def __enter__(self) -> Self:
         return self
@@ -60,11 +68,6 @@ def _data(model: Any) -> bytes:
     if not isinstance(data, bytes | bytearray) or not data:
         refuse("model", cast(object, model), _KINDS)
     return bytes(data)
-
-
-def _is_text(data: bytes) -> bool:
-    """Whether bytes are text: every ONNX file has control characters, in its first byte already."""
-    return not any(byte < 32 and byte not in b"\t\n\r\f" for byte in data[:64])
 
 
 def _renamed(diagnostic: Diagnostic, path: str, name: str) -> Diagnostic:

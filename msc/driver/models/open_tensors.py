@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument
 
 from msc.dialects.arrays import dtype_text
@@ -16,9 +15,9 @@ from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.attributes import MS_NAME
 from msc.driver.models.dimensions import open_names
 from msc.driver.models.entry import entry_function
-from msc.driver.models.onnx_models import check_onnx, is_onnx
-from msc.driver.models.reading_models import parse_model
+from msc.driver.models.reading_models import model_format, parse_model
 from msc.driver.options import CompileOptions
+from msc.formats.format import FileTensor, Reading
 from msc.interp.inputs import arguments, declared, note_sizes
 from msc.ir.typed import shaped_type
 from msc.runtime.arguments import Checker, convertible, numpy_dtype
@@ -30,16 +29,13 @@ from msc.support.diagnostics import Diagnostic, MscError
 
 
 @dataclass(frozen=True)
-class OpenTensor:
-    """An input or output: its sizes are numbers or names, its shape None where the model leaves the rank open, too.
+class OpenTensor(FileTensor):
+    """An input or output of a model, for messages, reports and calls."""
 
-    `codes` names the type of ml_dtypes whose codes the elements are, if they are.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int | str, ...] | None
-    codes: str = ""
+    @staticmethod
+    def of(declared: FileTensor) -> OpenTensor:
+        """What a format's file declares."""
+        return OpenTensor(declared.name, declared.dtype, declared.shape, declared.codes)
 
     @property
     def type_text(self) -> str:
@@ -88,33 +84,31 @@ def _ranges(shape: tuple[int | str, ...] | None, options: CompileOptions) -> tup
 
 def open_inputs(model: str, options: CompileOptions) -> tuple[OpenTensor, ...]:
     """The inputs that the options leave, in order. Raises what reading the model raises."""
-    if is_onnx(model) and options.start is None:
-        inputs = _of_graph(model, "input")
+    declared = model_format(model, options).tensors(model, "input")
+    if declared is not None:
+        inputs = map(OpenTensor.of, declared)
     else:
-        module, _, _ = parse_model(model, options)
+        module = _declaring(model, options)
         inputs = (_argument(*argument) for argument in arguments(entry_function(module)))
     return tuple(i for i in inputs if i.name not in options.input_values)
 
 
 def open_outputs(model: str, options: CompileOptions) -> tuple[OpenTensor, ...]:
     """The outputs, in order; a size without a name is `?`. Raises what reading the model raises."""
-    if is_onnx(model) and options.start is None:
-        return tuple(_of_graph(model, "output"))
-    module, _, _ = parse_model(model, options)
+    declared = model_format(model, options).tensors(model, "output")
+    if declared is not None:
+        return tuple(map(OpenTensor.of, declared))
+    module = _declaring(model, options)
     function = entry_function(module)
     types = function.function_type.outputs.data
     given = list(function.res_attrs) if function.res_attrs is not None else [DictionaryAttr({})] * len(types)
     return tuple(_result(k, *result) for k, result in enumerate(zip(types, given, strict=True)))
 
 
-def _of_graph(model: str, what: Literal["input", "output"]) -> Iterator[OpenTensor]:
-    check_onnx()
-    from msc.importers.onnx.narrow import NARROW
-    from msc.importers.onnx.reading.model_file import read_model
-    from msc.importers.onnx.reading.tensors import declared_tensors
-
-    for name, dtype, shape, number in declared_tensors(read_model(Path(model)).graph, what):
-        yield OpenTensor(name, dtype, shape, NARROW[number].dtype.name if number in NARROW else "")
+def _declaring(model: str, options: CompileOptions) -> ModuleOp:
+    """The module of a file as it stands, before its open sizes are known."""
+    found = model_format(model, options)
+    return parse_model(model, options)[0] if found.holds == "ir" else found.read(model, Reading()).module
 
 
 def _argument(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> OpenTensor:

@@ -1,4 +1,4 @@
-"""MODEL on the command line to a module: `.mir` and the later stage files; the extension decides."""
+"""MODEL on the command line to a module: its extension says its format."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from msc.dialects.ms.interface_attributes import check_interface
 from msc.dialects.ms.target import TargetAttr, target_attribute
 from msc.driver.models.dimensions import fix_dimensions, leave_open, sizes_in_mind
 from msc.driver.models.entry import entry_function
-from msc.driver.models.onnx_models import EXTENSION, is_onnx, load_onnx
 from msc.driver.options import CompileOptions
 from msc.driver.passes.legality import verify_stage
 from msc.driver.passes.registry import new_context
+from msc.formats.format import Format
+from msc.formats.registry import format_of, imported_extensions, ir_format
 from msc.interp import WeightSource
-from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.support.files import near_file, read_source, source_name
+from msc.support.files import near_file
 from msc.support.other_frameworks import file_advice
 from msc.support.streams import has_place, is_stream
 from msc.weights.module_weights import Weights
 
 if TYPE_CHECKING:
-    from msc.importers.onnx import Imported
+    from msc.importers.imported import Imported
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,30 @@ def read_model(model: str, options: CompileOptions) -> LoadedModel:
 
     Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
     """
+    format_ = model_format(model, options)
     with sizes_in_mind(options.open_dims):
-        return _read_onnx(model, options) if is_onnx(model) and options.start is None else _read_mir(model, options)
+        if format_.holds == "ir":
+            return _read_stage(model, options)
+        imported = format_.read(model, options.reading())
+        verify_module(imported.module, imported.sources)
+        fix_dimensions(imported.module, {})
+        leave_open(imported.module, options.open_dims)
+        context, folder = new_context(options.backend), Path(model).parent
+        return LoadedModel(model, imported.module, GRAPH, folder, imported.sources, context, imported)
 
 
-def _read_mir(model: str, options: CompileOptions) -> LoadedModel:
+def model_format(model: str, options: CompileOptions) -> Format:
+    """The format of a model file; a stage that is named says that it is msc's own. Raises MSC0006 for no format."""
+    if options.start is not None or is_stream(model) or options.backend.table.of_file(model) is not None:
+        return ir_format()
+    found = format_of(model)
+    if found is None or found.holds in ("ir", "weights"):
+        stages = (stage.extension for stage in options.backend.table.ir)
+        raise MscError(_unknown_kind(model, (*stages, *imported_extensions())))
+    return found
+
+
+def _read_stage(model: str, options: CompileOptions) -> LoadedModel:
     stage = stage_of_model(model, options.backend.table, options.start)
     module, context, sources = parse_model(model, options)
     fix_dimensions(module, options.largest_dims, options.shapes)
@@ -85,9 +104,9 @@ def folder_of(model: str) -> Path:
 def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context, Mapping[str, str]]:
     """A stage file verified, before its open sizes are known; its context and its text by file name."""
     stage = stage_of_model(model, options.backend.table, options.start)
-    text, name = read_source(Path(model)), source_name(model)
-    sources, context = {name: text}, new_context(options.backend)
-    module = parse_module(context, text, name)
+    context = new_context(options.backend)
+    read = ir_format().read(model, options.reading(lambda: context))
+    module, sources = read.module, read.sources
     verify_module(module, sources)
     check_interface(module, sources)
     if options.start is None:
@@ -113,25 +132,9 @@ def made_for_another(model: str, said: TargetAttr, backend: Backend) -> MscError
     return MscError(Diagnostic("MSC0506", message, help=f"--target {said.backend.data} goes on with it"))
 
 
-def _read_onnx(model: str, options: CompileOptions) -> LoadedModel:
-    """An ONNX file at the graph stage; its external data are its files."""
-    imported = load_onnx(model, options)
-    verify_module(imported.module)
-    fix_dimensions(imported.module, {})
-    leave_open(imported.module, options.open_dims)
-    return LoadedModel(model, imported.module, GRAPH, Path(model).parent, {}, new_context(options.backend), imported)
-
-
 def stage_of_model(model: str, table: StageTable, start: str | None = None) -> Stage:
-    """The stage at which a model enters. Raises MSC0006 when nothing tells."""
-    if start is not None:
-        return _named(start, table)
-    stage = table.of_file(model)
-    if stage is None and (is_onnx(model) or is_stream(model)):
-        return GRAPH
-    if stage is None:
-        raise MscError(_unknown_kind(model, (*(s.extension for s in table.ir), EXTENSION)))
-    return stage
+    """The stage at which a file of msc's own text enters; what no name tells is a graph. Raises MSC0006."""
+    return _named(start, table) if start is not None else table.of_file(model) or GRAPH
 
 
 def _unknown_kind(model: str, known: Sequence[str]) -> Diagnostic:

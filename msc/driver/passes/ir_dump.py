@@ -1,23 +1,15 @@
-"""Modules as text, and printing them after passes."""
+"""Printing modules after passes."""
 
 from __future__ import annotations
 
 import sys
-from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.driver.passes.registry import all_passes
-from msc.ir.locations import SourcePrinter
+from msc.ir.locations import format_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.escaping import printable
-
-
-def format_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of a module, with a newline at its end."""
-    stream = StringIO()
-    SourcePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
-    return stream.getvalue() + "\n"
 
 
 class IrDump:

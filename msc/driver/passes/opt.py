@@ -13,11 +13,12 @@ from msc.analysis.target import DEFAULT_BACKEND, DEFAULT_THREADS
 from msc.backends.registry import find_backend
 from msc.dialects.ms.interface_attributes import check_interface
 from msc.dialects.ms.target import TargetAttr, set_target, target_attribute
-from msc.driver.passes.ir_dump import IrDump, check_print_after, format_module
+from msc.driver.passes.ir_dump import IrDump, check_print_after
 from msc.driver.passes.pass_manager import AfterPass, PassManager
 from msc.driver.passes.pipeline import build_pipeline
 from msc.driver.passes.registry import new_context
 from msc.driver.passes.reproducer import recorded_pipeline
+from msc.ir.locations import format_module
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError

@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from msc.driver.passes.ir_dump import format_module
+from msc.ir.locations import format_module
 from msc.support.diagnostics import MscError
 from msc.support.failures import diagnosed, is_internal
 

@@ -1,4 +1,4 @@
-"""Operations, functions, layers and ONNX operators by any of the names that people know: msc's, MindSpore's, PyTorch's.
+"""Operations, functions, layers and operators of formats by any of the names that people know.
 
 Names are compared without their modules, cases and underscores: `torch.nn.functional.log_softmax`, `P.LogSoftmax`,
 `LogSoftmax` and `ms.log_softmax` are one.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from msc.driver.reports.operation_reference import operation_names
+from msc.formats.registry import FORMATS
+from msc.support.diagnostics import MscError
 from msc.support.torch_names import TORCH_NAMES
 
 _MODULES = ("msc.ops", "msc.nn", "msc", "msc.train.callback", "msc.dataset", "msc.dataset.vision")
@@ -35,9 +37,12 @@ def meanings(name: str) -> dict[str, str]:
     for module, attribute in _public():
         if _plain(attribute) == plain:
             found.setdefault(f"{module}.{attribute}", _described(module, attribute))
-    for operator in _onnx_operators():
-        if _plain(operator) == plain:
-            found["onnx"] = f"ONNX's {operator}: msc reads it"
+    for each in FORMATS.found():
+        owner = each.title.split(" ")[1]
+        with suppress(MscError):  # its package is not installed
+            for operator in each.operators():
+                if _plain(operator) == plain:
+                    found[each.name] = f"{owner}'s {operator}: msc reads it"
     torch = next((advice for each, advice in TORCH_NAMES.items() if each == name.rpartition(".")[2]), None)
     if torch is not None:
         found["torch"] = f"PyTorch's {name.rpartition('.')[2]}: {torch}"
@@ -56,13 +61,6 @@ def _plain(name: str) -> str:
 def _public() -> Iterator[tuple[str, str]]:
     for module in _MODULES:
         yield from ((module, name) for name in import_module(module).__all__)
-
-
-def _onnx_operators() -> Iterator[str]:
-    if find_spec("onnx") is not None:
-        from msc.importers.onnx.registry import operators
-
-        yield from operators()
 
 
 def _described(module: str, name: str) -> str:

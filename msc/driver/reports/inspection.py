@@ -21,11 +21,11 @@ from msc.driver.models.entry import entry_function
 from msc.driver.models.open_tensors import OpenTensor, open_inputs, open_outputs
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, size_text
+from msc.formats.registry import format_of
 from msc.runtime.artifact import signature_of
 from msc.runtime.program import Signature, SizeSpec, TensorSpec
 from msc.support.diagnostics import DecidedByCall
 from msc.support.escaping import shown
-from msc.weights.safetensors_file import DTYPES, TensorFile
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,11 @@ def inspect_file(path: str, options: CompileOptions) -> Report:
     """The report of a file by its extension. Raises what reading and compiling it raise."""
     if path.endswith(".so"):
         return _of_signature(signature_of(Path(path)))
-    if path.endswith(".safetensors"):
-        return _of_weights(TensorFile(Path(path)))
+    found = format_of(path)
+    if found is not None and found.holds == "weights":
+        held = found.parameters(Path(path))
+        types = {name: type_ for name, (type_, _) in held.items()}
+        return Report("weights", parameters=types, parameter_bytes=sum(size for _, size in held.values()))
     return _of_model(path, options)
 
 
@@ -96,15 +99,6 @@ def _functions(signature: Signature) -> tuple[str, ...]:
 def _tensors(tensors: Sequence[TensorSpec], sizes: Sequence[SizeSpec]) -> tuple[OpenTensor, ...]:
     names = [size.name for size in sizes]
     return tuple(OpenTensor(t.name, t.dtype, t.named_shape(names), t.codes) for t in tensors)
-
-
-def _type(shape: Sequence[int], dtype: str) -> str:
-    return f"tensor<{''.join(f'{n}x' for n in shape)}{dtype}>"
-
-
-def _of_weights(file: TensorFile) -> Report:
-    entries = {name: _type(e.shape, DTYPES.get(e.dtype, e.dtype)) for name, e in file.entries.items()}
-    return Report("weights", parameters=entries, parameter_bytes=sum(e.end - e.begin for e in file.entries.values()))
 
 
 def _of_model(path: str, options: CompileOptions) -> Report:

@@ -6,49 +6,54 @@ what acts before it; an artifact is past everything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from msc.backends.backend import Backend
 from msc.backends.registry import DEFAULT, find_backend
 from msc.backends.stage import COMMON, GRAPH, Stage
-from msc.driver.models.onnx_models import is_onnx
+from msc.formats.format import Format
+from msc.formats.registry import format_of, ir_format
 from msc.support.diagnostics import Diagnostic, raise_any
 from msc.support.streams import is_stream
 
-ARTIFACT, ONNX, IR = "an artifact", "an ONNX model", "a .mir file"
 C = "c"
 
 
 @dataclass(frozen=True)
 class Acts:
-    """Where an option acts: in reading these kinds of models, in making these stages (`c` is the C)."""
+    """Where an option acts: in reading files of these formats, in making these stages (`c` is the C)."""
 
-    reading: Collection[str] = ()
+    reading: Callable[[Format], bool] | None = None
     making: Collection[str] = ()
 
 
-_MODELS = (IR, ONNX)
+def _every(_: Format) -> bool:
+    return True
+
+
+def _ir(format_: Format) -> bool:
+    return format_.holds == "ir"
 
 
 def acts(backend: Backend) -> Mapping[str, Acts]:
     """Every option that verbs on a MODEL share. `--without` is judged by the passes of each name."""
     for_the_target = tuple(stage.name for stage in backend.table.ir if stage not in COMMON)
     return {
-        "--target": Acts(_MODELS),
+        "--target": Acts(_every),
         "--march": Acts(making=(*for_the_target, C)),
         "--threads": Acts(making=(*for_the_target, C)),
-        "--dim": Acts(_MODELS),
-        "--input-value": Acts((ONNX,)),
+        "--dim": Acts(_every),
+        "--input-value": Acts(lambda each: each.fixes_inputs),
         "--max-memory": Acts(making=("opt", "gk", C)),
-        "--weights": Acts((IR,)),
+        "--weights": Acts(_ir),
         "--tuned": Acts(making=_stages_with("apply-tuning", backend)),
-        "--without": Acts(_MODELS),
+        "--without": Acts(_every),
         "--no-winograd": Acts(making=_stages_with("winograd", backend)),
         "--flush-subnormals": Acts(making=(C,)),
         "--check-indices": Acts(making=("opt",)),
-        "--from": Acts((IR,)),
-        "--no-cache": Acts(_MODELS),
+        "--from": Acts(_ir),
+        "--no-cache": Acts(_every),
         "--name": Acts(making=(C,)),
         "--profile": Acts(making=(C,)),
         "--save-temps": Acts(making=(C,)),
@@ -70,8 +75,8 @@ def check_applicable(
 
     `given` are options as a person writes them, `stage` is where the model comes in: None for an artifact.
     """
-    kind = ARTIFACT if stage is None else ONNX if is_onnx(model) and stage.name == "graph" else IR
     backend = find_backend(DEFAULT) if backend is None else backend
+    kind = None if stage is None else _format(model, stage, backend)
     left, known = _made_after(stage, backend), acts(backend)
     idle = [option for option in given if option in known and not _acts(known[option], kind, left)]
     problems = [_idle(option, model, kind, stage, known.get(option)) for option in idle]
@@ -90,7 +95,7 @@ def idle_options(given: Collection[str], last: str, backend: Backend | None = No
     return [
         option
         for option, does in known
-        if made is not None and not does.reading and not any(stage in made for stage in does.making)
+        if made is not None and does.reading is None and not any(stage in made for stage in does.making)
     ]
 
 
@@ -100,11 +105,23 @@ def stage_at_start(model: str, start: str | None, backend: Backend | None = None
     if start is not None:
         found = table.named(start)
         return found if found in table.ir else None
-    return GRAPH if is_onnx(model) or is_stream(model) else table.of_file(model)
+    of_stage = table.of_file(model)
+    return of_stage if of_stage is not None else GRAPH if is_stream(model) or _reads(format_of(model)) else None
 
 
-def _acts(does: Acts, kind: str, left: Collection[str]) -> bool:
-    return kind in does.reading or any(stage in left for stage in does.making)
+def _format(model: str, stage: Stage, backend: Backend) -> Format:
+    """The format of a model that comes in at a stage: files of other formats than msc's own are graphs."""
+    found = format_of(model) if stage == GRAPH and backend.table.of_file(model) is None else None
+    return found if found is not None and _reads(found) else ir_format()
+
+
+def _reads(format_: Format | None) -> bool:
+    return format_ is not None and format_.holds != "weights"
+
+
+def _acts(does: Acts, kind: Format | None, left: Collection[str]) -> bool:
+    reads = kind is not None and does.reading is not None and does.reading(kind)
+    return reads or any(stage in left for stage in does.making)
 
 
 def _made_after(stage: Stage | None, backend: Backend) -> list[str]:
@@ -117,11 +134,11 @@ def _switch_acts(name: str, left: Collection[str], backend: Backend) -> bool:
     return switch is None or any(backend.table[stage].has(switch.pass_name) for stage in left if stage != C)
 
 
-def _idle(option: str, model: str, kind: str, stage: Stage | None, does: Acts | None) -> Diagnostic:
-    if stage is None:
+def _idle(option: str, model: str, kind: Format | None, stage: Stage | None, does: Acts | None) -> Diagnostic:
+    if stage is None or kind is None:
         reason = f"'{model}' is taken as it is, nothing is compiled"
-    elif (does is not None and kind in does.reading) or option not in ("--input-value", "--weights", "--from"):
+    elif does is None or does.reading in (None, _every) or does.reading(kind):
         reason = f"'{model}' is at stage '{stage.name}', which is past what the option acts on"
     else:
-        reason = f"it is not for {kind}"
+        reason = f"it is not for {kind.title}"
     return Diagnostic("MSC0014", f"{option} has no effect here: {reason}", help="leave it out")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from msc.driver.verbs.completion import files
+from msc.formats.registry import format_of, ir_format
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.temporary import temporary_folder
 
@@ -19,7 +20,6 @@ R = TypeVar("R")
 
 CELL_OPTIONS = ("--init", "--input")
 """Options that verbs have for Cells alone; those that run a model take values by --input, too."""
-_CELL = re.compile(r".*\.py(:.*)?", re.DOTALL)
 _TYPE = re.compile(r"(?:\d+x)*[a-z]+\d+")
 _ARGUMENTS = ("model", "file", "subject")
 
@@ -31,7 +31,7 @@ _INPUT = click.option(
     help="Type of an argument of a Cell, as in x=1x1x32x32xf32.",
 )
 _INIT = click.option(
-    "--init", metavar="FILE", help="Weights of a Cell, .safetensors, in place of its own.", shell_complete=files
+    "--init", metavar="FILE", help="Weights of a Cell, a file, in place of its own.", shell_complete=files
 )
 
 
@@ -43,7 +43,7 @@ def with_cells(function: Callable[..., R]) -> Callable[..., R]:
     def resolved(*args: object, init: str | None, cell_inputs: tuple[str, ...] = (), **rest: Any) -> R:
         place = next((name for name in _ARGUMENTS if name in rest), None)
         model: object = rest[place] if place is not None else None
-        if place is None or not isinstance(model, str) or not _CELL.fullmatch(model):
+        if place is None or not isinstance(model, str) or not _is_program(model):
             _refuse_cell_options(init is not None, bool(cell_inputs))
             return function(*args, **rest)
         given: Sequence[str] = rest["inputs"] if takes_inputs else cell_inputs
@@ -65,11 +65,25 @@ def _refuse_cell_options(init: bool, inputs: bool) -> None:
         raise MscError(*(Diagnostic("MSC0014", f"{o} has no effect here: it is for Cells", help=advice) for o in idle))
 
 
-def _captured(model: str, given: Sequence[str], init: str | None, folder: Path) -> str:
-    from msc.driver.models.cell_files import captured_file
+def _is_program(model: str) -> bool:
+    found = format_of(model)
+    return found is not None and found.holds == "program"
 
-    types = dict(map(_typed, given))
-    return str(captured_file(model, types, Path(init) if init is not None else None, folder))
+
+def _captured(model: str, given: Sequence[str], init: str | None, folder: Path) -> str:
+    """The file of msc's own text that a program makes: it is run once, whatever the verb does."""
+    from msc.formats.format import Reading
+    from msc.formats.own_files import save
+    from msc.support.escaping import file_name
+
+    found = format_of(model)
+    assert found is not None
+    how = Reading(types=dict(map(_typed, given)), init=Path(init) if init is not None else None)
+    imported = found.read(model, how)
+    name = imported.module.sym_name
+    path = folder / f"{file_name('model' if name is None else name.data)}{ir_format().extensions[0]}"
+    save(imported, path)
+    return str(path)
 
 
 def _typed(text: str) -> tuple[str, str]:

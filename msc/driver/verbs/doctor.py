@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+import re
 import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,11 +18,9 @@ import click
 
 import msc
 from msc.driver.verbs.verb import Verb, say
+from msc.formats.registry import FORMATS
 from msc.support.diagnostics import MscError
 from msc.support.wording import counted
-
-_REQUIRED = ("xdsl", "numpy", "ml_dtypes", "click", "islpy", "safetensors", "rich")
-"""The packages that msc's own brings with it."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,15 @@ def examine() -> Iterator[Finding]:
     yield from _strangers()
     for package in ("xdsl", "numpy", "islpy"):
         yield _package(package, required=True)
-    for package in ("onnx", "onnxruntime"):
+    formats = FORMATS.found()
+    for package in dict.fromkeys(p for each in formats for p in (*each.packages, *each.references)):
         yield _package(package, required=False)
+    for each in formats:
+        reads = "not a model" if each.holds == "weights" else "read and written" if each.writes else "read"
+        found = f"{' '.join(each.extensions)}: {reads}; lacks {each.lacks}"
+        yield Finding("format", f"{each.name} ({found})")
     yield from _compiler()
-    yield _cpu()
+    yield _processor()
     yield _cache_folder()
     yield from _beside_packages()
 
@@ -100,7 +105,7 @@ def _folder() -> Path:
 
 def _beside_packages() -> Iterator[Finding]:
     """Other names than its own that a package puts at the top level, as `tests`: any `import tests` finds them."""
-    for name in _REQUIRED:
+    for name in required():
         try:
             files = importlib.metadata.files(name) or ()
         except importlib.metadata.PackageNotFoundError:
@@ -112,6 +117,14 @@ def _beside_packages() -> Iterator[Finding]:
                 f"{name} also installs {', '.join(others)}: msc imports none of them, `import {others[-1]}` finds it"
             )
             yield Finding("top level", message)
+
+
+def required() -> Iterator[str]:
+    """The packages that msc's own brings with it."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        for requirement in importlib.metadata.requires(msc.DISTRIBUTION) or ():
+            if ";" not in requirement:
+                yield re.split(r"[^\w-]", requirement)[0]
 
 
 def _compiler() -> Iterator[Finding]:
@@ -128,14 +141,13 @@ def _compiler() -> Iterator[Finding]:
     yield Finding("threads", "available" if toolchain.supports_threads else missing)
 
 
-def _cpu() -> Finding:
+def _processor() -> Finding:
     from msc.targets.catalogue import machine_named
 
-    cpu = machine_named("native")
-    simd = f"{cpu.vector_bytes * 8}-bit vectors{', FMA' if cpu.fma else ''}"
-    return Finding(
-        "CPU", f"{platform.machine()}, {simd}, {counted(cpu.cores, 'core')}, flags {' '.join(cpu.flags) or 'none'}"
-    )
+    machine = machine_named("native")
+    simd = f"{machine.vector_bytes * 8}-bit vectors{', FMA' if machine.fma else ''}"
+    flags = " ".join(machine.flags) or "none"
+    return Finding("CPU", f"{platform.machine()}, {simd}, {counted(machine.cores, 'core')}, flags {flags}")
 
 
 def _cache_folder() -> Finding:

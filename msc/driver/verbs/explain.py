@@ -18,7 +18,7 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 _OPERATION = re.compile(r"ms(\.\w+)?")
 _NAME = re.compile(r"(?!MSC\d)[A-Za-z_]\w*(\.\w+)*", re.IGNORECASE)
-_FILES = (".mir", ".mlir", ".onnx", ".py", ".so", ".toml")
+_FILES = (".so", ".toml")
 _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 
 
@@ -43,10 +43,17 @@ def command(
         say(_explain_operation(subject, as_json))
     elif _CODE.fullmatch(subject) and any(map(str.isdigit, subject)) and not _NAME.fullmatch(subject):
         say(explain_code(subject, as_json=as_json))
-    elif _NAME.fullmatch(subject) and not Path(subject).exists() and Path(subject).suffix not in _FILES:
+    elif _NAME.fullmatch(subject) and not Path(subject).exists() and not _is_file(subject):
         say(_explain_name(subject, as_json))
     else:
         _explain_model(subject, kernel, measured, as_json, options)
+
+
+def _is_file(subject: str) -> bool:
+    """Whether a subject is a file by its name."""
+    from msc.formats.registry import format_of
+
+    return subject.endswith(_FILES) or format_of(subject) is not None
 
 
 def _explain_operation(name: str, as_json: bool) -> str:

@@ -61,7 +61,7 @@ _OPTIONS = (
         "input_values",
         multiple=True,
         metavar="NAME=1,2",
-        help="Fix an input of an ONNX model, e.g. axes=0,1.",
+        help="Fix an input of a model file, e.g. axes=0,1.",
     ),
     click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
     click.option(
@@ -148,12 +148,15 @@ _MODEL_ARGUMENTS = ("model", "file", "subject")
 def _check_given(arguments: Mapping[str, object], start: str | None, without: Sequence[str], backend: Backend) -> None:
     """Raises MSC0014 for options that do nothing for the model."""
     from msc.driver.verbs.applicable_options import check_applicable, stage_at_start
+    from msc.formats.registry import format_of
 
     context = click.get_current_context()
     model = next((str(arguments[name]) for name in _MODEL_ARGUMENTS if arguments.get(name) is not None), None)
     if model is None:
         return
-    compiled = model.endswith((".so", ".safetensors")) and context.info_name in ("run", "bench", "inspect")
+    found = format_of(model)
+    of_weights = found is not None and found.holds == "weights"
+    compiled = (of_weights or model.endswith(".so")) and context.info_name in ("run", "bench", "inspect")
     stage = None if compiled else stage_at_start(model, start, backend)
     if compiled or stage is not None:
         check_applicable(given_options(context), model, stage, without, backend)

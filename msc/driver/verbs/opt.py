@@ -98,7 +98,8 @@ def command(
 
 
 def _listing(passes: bool) -> str:
-    from msc.driver.passes.registry import DIALECTS, all_passes
+    from msc.backends.passes import DIALECTS
+    from msc.driver.passes.registry import all_passes
 
     return "\n".join(map(_pass_line, sorted(all_passes())) if passes else sorted(DIALECTS))
 

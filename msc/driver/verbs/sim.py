@@ -6,22 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from msc.backends.backend import Backend, Simulation
+from msc.backends.registry import SIMULATED, find_backend, found_backends
 from msc.driver.verbs.cell_options import with_cells
 from msc.driver.verbs.verb import Verb, say
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.outputs import OutputGuard
-
-if TYPE_CHECKING:
-    from msc.codegen.davinci.simulate import SimulationOptions
 
 
 @click.command(name="sim", cls=Verb)
 @click.argument("file", required=False)
-@click.option("--target", metavar="NAME", help="The machine: ascend910b1 unless the kernel says otherwise.")
+@click.option("--target", metavar="NAME", help=f"The machine: {SIMULATED} unless the kernel says otherwise.")
 @click.option(
     "--timing-only/--functional",
     "timing_only",
@@ -59,7 +56,7 @@ if TYPE_CHECKING:
 @click.option("--l2-mb", type=click.IntRange(1), metavar="MB", help="How much L2 keeps, if less than it has.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop a kernel after so many instructions.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension that a model leaves open.")
-@click.option("--emit", type=click.Choice(["davinci", "c"]), help="Print the kernel, or its C, and simulate nothing.")
+@click.option("--emit", metavar="FORM", help="Print the kernel, or its C (c), and simulate nothing.")
 @with_cells
 def command(
     file: str | None,
@@ -85,61 +82,49 @@ def command(
 
     Example: msc sim samples/davinci/add.dv.mir --target ascend910b1
     """
-    from msc.codegen.davinci.simulate import SimulationOptions
-    from msc.driver.simulation.result_files import Outputs
-    from msc.driver.simulation.running import simulate_cases, simulate_file
-    from msc.sim.machine import INSTRUCTION_LIMIT, L2State
-
     if (file is None) == (cases is None):
         raise click.UsageError("give a kernel file, or --cases FILE.toml")
-    options = SimulationOptions(l2=L2State.of(l2, l2_mb), limit=limit or INSTRUCTION_LIMIT)
+    backend = _backend(target)
+    kinds = (backend.table.last.name, backend.forms[0].name)
+    if emit is not None and emit not in kinds:
+        raise click.BadParameter(f"'{emit}' is not one of {', '.join(kinds)}", param_hint="--emit")
+    functional = None if timing_only is None else not timing_only
+    asked = Simulation(target, functional, check, l2, l2_mb, limit, emit, json_out, trace, csv, svg, force=force)
     if cases is not None:
-        options = replace(options, functional=timing_only is False)
-        tell = partial(say, end="")
-        simulate_cases(Path(cases), target, json_out, tell, options=options, force=force)
+        backend.simulator().cases(Path(cases), asked, partial(say, end=""))
         return
     assert file is not None
-    if not file.endswith(".dv.mir"):
-        _check_model_options({"--trace": trace, "--csv": csv, "--svg": svg, "--emit": emit, "--window": window})
-        say(_model(file, target, dims, json_out, options, force=force, check=check), end="")
+    if file.endswith(backend.table.last.extension):
+        say(backend.simulator().kernels(file, replace(asked, window=_window(window))), end="")
         return
-    outputs = Outputs(json_out, trace, csv, svg, _window(window), force)
-    options = replace(options, functional=not timing_only)
-    say(simulate_file(file, target, options, check, outputs, emit), end="")
+    from msc.driver.compile import compile_model
+    from msc.driver.options import CompileOptions
+    from msc.driver.verbs.model_options import parse_dims
+
+    _check_model_options(backend, {"--trace": trace, "--csv": csv, "--svg": svg, "--emit": emit, "--window": window})
+    options = CompileOptions(target=backend.name, dims=parse_dims(dims))
+    module = compile_model(file, options, stop_after=backend.table.last.name).module
+    say(backend.simulator().model(file, module, asked), end="")
 
 
-def _check_model_options(given: Mapping[str, str | None]) -> None:
+def _backend(name: str | None) -> Backend:
+    """The simulated back end of a name, the usual one for None. Raises MSC0506 for one that is not simulated."""
+    backend = find_backend(SIMULATED if name is None else name)
+    if not backend.simulated:
+        known = ", ".join(each.name for each in found_backends() if each.simulated)
+        message = f"the target '{name}' is not simulated; {known} are"
+        raise MscError(Diagnostic("MSC0506", message, help="msc bench times what this machine runs"))
+    return backend
+
+
+def _check_model_options(backend: Backend, given: Mapping[str, str | None]) -> None:
     """Raises MSC0014 for options that are for kernels alone."""
     for option, value in given.items():
         if value is not None:
             message = f"{option} has no effect here: it is for a kernel"
-            help_line = "msc compile MODEL --target ascend910b1 --emit davinci writes a model's kernels"
+            last = backend.table.last.name
+            help_line = f"msc compile MODEL --target {backend.name} --emit {last} writes a model's kernels"
             raise MscError(Diagnostic("MSC0014", message, help=help_line))
-
-
-def _model(
-    file: str,
-    target: str | None,
-    dims: tuple[str, ...],
-    json_out: str | None,
-    options: SimulationOptions,
-    *,
-    force: bool,
-    check: bool,
-) -> str:
-    from msc.driver.options import CompileOptions
-    from msc.driver.simulation.models import model_figures, model_table, simulate_model
-    from msc.driver.simulation.result_files import figures_text
-    from msc.driver.verbs.model_options import parse_dims
-    from msc.targets.davinci import DEFAULT_TARGET, davinci_target
-
-    machine = davinci_target(target or DEFAULT_TARGET).name
-    kernels = simulate_model(file, CompileOptions(target=machine, dims=parse_dims(dims)), options, check=check)
-    table = model_table(machine, kernels)
-    if json_out is None:
-        return table
-    written = figures_text(model_figures(machine, kernels), json_out, OutputGuard((Path(file),), force))
-    return written if json_out == "-" else table
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

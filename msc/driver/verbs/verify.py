@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from msc.driver.options import CompileOptions
-from msc.driver.verbs.completion import files
+from msc.driver.verbs.completion import files, one_of
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import COUNT, NUMBER, Verb, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from msc.driver.verification.differential import Check
+
+INTERPRETER = "interpreter"
 
 
 @click.command(name="verify", cls=Verb)
@@ -28,10 +30,11 @@ if TYPE_CHECKING:
 @click.option("--reference", metavar="MODEL", help="The graph that MODEL, a later stage, should compute.")
 @click.option(
     "--against",
-    type=click.Choice(["interpreter", "onnxruntime"]),
-    default="interpreter",
+    default=INTERPRETER,
     show_default=True,
-    help="What an ONNX model is compared with: onnxruntime runs the file itself.",
+    metavar="PROGRAM",
+    help="What the model is compared with; another program runs a file of its format itself.",
+    shell_complete=one_of(lambda: (INTERPRETER, *_programs())),
 )
 @click.option("--atol", type=NUMBER, default=1e-5, show_default=True, help="Absolute tolerance.")
 @click.option(
@@ -54,7 +57,8 @@ def command(
 ) -> int:
     """Run MODEL after every pass, as loops and as C, and name the first step, kernel or op that diverges; exit 1 then.
 
-    With --against onnxruntime, compare the outputs of an ONNX model with ONNX Runtime's, and name the first node.
+    With --against PROGRAM, compare the outputs of a model file with those of a program that runs such files, and name
+    the first operation that diverges.
 
     Example: msc verify lenet5.mir --random 7
     """
@@ -64,26 +68,36 @@ def command(
 
     limit = LOOP_LIMIT if loop_limit is None else loop_limit
     settings = Settings(read_values(inputs), seed, Tolerance(atol, rtol), limit)
-    if against == "onnxruntime":
-        from msc.driver.verification.against_runtime import verify_against_runtime
+    if against not in (INTERPRETER, *_programs()):
+        known = ", ".join((INTERPRETER, *_programs()))
+        raise click.BadParameter(f"'{against}' is not one of {known}", param_hint="--against")
+    if against != INTERPRETER:
+        from msc.driver.verification.against_runtime import verify_against
 
-        checks = verify_against_runtime(model, options, settings)
+        checks = verify_against(against, model, options, settings)
     else:
         checks = verify_model(model, options, settings, reference)
-    say(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks, against))
+    say(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks, _programs().get(against)))
     return int(any(check.diverges for check in checks))
 
 
-def _table(checks: Sequence[Check], against: str) -> str:
+def _programs() -> Mapping[str, str]:
+    """The programs that run files of some format, and what each is called."""
+    from msc.formats.registry import FORMATS
+
+    return {package: title for each in FORMATS.found() for package, title in each.references.items()}
+
+
+def _table(checks: Sequence[Check], title: str | None) -> str:
+    """For people; `title` is the program that was compared with, None for the interpreter."""
     lines = [f"{'stage':<7}{'after':<22}{'of':<34}{'verdict':<11}{'max error':>10}"]
     lines += [_line(check) for check in checks]
     last = checks[-1]
     if last.diverges:
-        place = "from ONNX Runtime" if against == "onnxruntime" else f"after '{last.step}' of stage '{last.stage}'"
+        place = f"after '{last.step}' of stage '{last.stage}'" if title is None else f"from {title}"
         lines.append(f"the {last.subject} diverges {place}: by up to {last.error:.3g}{_tail(last)}")
     else:
-        runtime = against == "onnxruntime"
-        agreed = "all outputs agree with ONNX Runtime" if runtime else "all steps agree with the interpreter"
+        agreed = "all steps agree with the interpreter" if title is None else f"all outputs agree with {title}"
         lines.append(f"{agreed}{_but(checks)}")
     return "\n".join(lines)
 

@@ -24,7 +24,6 @@ from msc.driver.models.model_outputs import Tolerance, largest_error
 from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import target_for
 from msc.driver.options import CompileOptions
-from msc.driver.passes.ir_dump import format_module
 from msc.driver.reports.kernel_records import (
     KernelRecord,
     c_names,
@@ -38,7 +37,7 @@ from msc.driver.size_samples import sample_sizes
 from msc.driver.verification.traces import Trace, first_lost
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.ir.entry import entries
-from msc.ir.locations import source_location
+from msc.ir.locations import format_module, source_location
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.program import TensorSpec

@@ -9,7 +9,8 @@ from pathlib import Path
 from onnx import ModelProto
 
 from msc.dialects.arrays import Array
-from msc.importers.onnx.model import Binding, Imported, build_module
+from msc.importers.imported import Imported
+from msc.importers.onnx.model import Binding, build_module
 from msc.importers.onnx.reading.external_data import ExternalData
 from msc.importers.onnx.reading.model_file import read_model
 from msc.importers.onnx.reading.tensors import TensorReader

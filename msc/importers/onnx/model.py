@@ -15,8 +15,9 @@ from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.attributes import MS_CODES, MS_NAME
 from msc.dialects.ms.shapes import shape_text, tensor_type
 from msc.dialects.open_sizes import DIMENSIONS
+from msc.importers.imported import Imported
 from msc.importers.onnx.builder import Builder
-from msc.importers.onnx.narrow import NARROW, NarrowType, known_codes
+from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.reading.failures import UnknownSize, failure, shown
 from msc.importers.onnx.reading.functions import local_functions
 from msc.importers.onnx.reading.model_file import opsets
@@ -45,20 +46,6 @@ class Binding:
     """Whether sizes are those of one call of many: the operations must not depend on them."""
 
 
-@dataclass(frozen=True)
-class Imported:
-    """A module at the graph stage, and the values of its parameters."""
-
-    module: ModuleOp
-    weights: Mapping[str, Array]
-    outputs: tuple[str, ...]
-    """The names of the results, in order."""
-    narrow: Mapping[str, NarrowType] = field(default_factory=dict[str, NarrowType])
-    """Inputs and results that are codes of a type which the module has as ui8."""
-    files: tuple[str, ...] = ()
-    """The files beside the model that hold its external data."""
-
-
 def build_module(model: ModelProto, name: str, read_tensor: TensorReader, binding: Binding) -> Imported:
     """The module of a model of file `name`. Raises MSC0703 to MSC0714, and MSC02xx that name a node."""
     check_text(model)
@@ -74,10 +61,10 @@ def build_module(model: ModelProto, name: str, read_tensor: TensorReader, bindin
         walker.walk(model.graph.node, NodeContext(scope, versions))
     outputs = [_output(info, scope) for info in model.graph.output]
     narrow = {n: scope[n] for n in inputs} | dict(outputs)
-    types = {n: NARROW[v.narrow] for n, v in narrow.items() if isinstance(v, OnnxValue) and v.narrow is not None}
+    types = {n: NARROW[v.narrow].dtype for n, v in narrow.items() if isinstance(v, OnnxValue) and v.narrow is not None}
     arguments = [(info, scope[info.name]) for info in model.graph.input if info.name in inputs]
     given = [_input(info, value, binding) for info, value in arguments if isinstance(value, OnnxValue)]
-    return replace(_module(_stem(name), builder, entry, given, outputs), narrow=types)
+    return replace(_module(_stem(name), builder, entry, given, outputs), codes=types)
 
 
 @contextmanager

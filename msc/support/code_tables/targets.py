@@ -87,4 +87,11 @@ CODES: tuple[Code, ...] = (
         "figure of a machine, a figure that is missing, of another type or out of range, and figures that do not go "
         'together are refused. `base = "generic"`, or another name, gives what a file does not.',
     ),
+    Code(
+        "MSC0580",
+        "format cannot be loaded",
+        "An installed package brings a format of model files (entry point group `msc.formats`) that cannot be "
+        "imported, or is no subclass of `Format` with what a format defines. docs/formats.md lists that. `msc doctor` "
+        "lists the formats that can be used.",
+    ),
 )

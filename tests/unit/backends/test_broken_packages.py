@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msc.backends import registry
-from msc.backends.registry import find_backend, found_backends
+from msc.backends.registry import BACKENDS, find_backend, found_backends
 from msc.driver.compile import compile_model, stage_text
 from msc.driver.options import CompileOptions
 from msc.support.diagnostics import MscError
@@ -57,8 +56,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def forget() -> None:
-    registry.find_backend.cache_clear()
-    registry._installed.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    BACKENDS.forget()
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from msc.backends.registry import dialect_factory
 from msc.driver.passes import registry
-from msc.driver.passes.registry import dialect_factory, find_property, load_pass
+from msc.driver.passes.registry import find_property, load_pass
 from msc.support.diagnostics import MscError
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import msc
-from msc.backends import registry
-from msc.backends.registry import backend_names, find_backend
+from msc.backends.registry import BACKENDS, backend_names, find_backend
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.ir.contracts import order_problems
@@ -41,8 +40,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def forget() -> None:
-    registry.find_backend.cache_clear()
-    registry._installed.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    BACKENDS.forget()
 
 
 def test_it_is_found_by_its_entry_point() -> None:

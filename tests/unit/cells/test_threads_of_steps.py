@@ -11,8 +11,9 @@ from benchmarks.training.networks import TASKS
 from msc import Tensor, nn
 from msc.dialects.loop import ForOp, LoopKind
 from msc.driver.compile import compile_model
-from msc.driver.models.cells import capture
 from msc.driver.options import CompileOptions
+from msc.formats.capture import capture
+from msc.formats.own_files import save
 from tests.steps_on_threads import differing
 
 
@@ -28,6 +29,6 @@ def test_one_and_two_threads_give_the_same_bits(name: str) -> None:
 
 def test_threads_do_share_the_loops_of_a_step(tmp_path: Path) -> None:
     path = tmp_path / "step.mir"
-    capture(step_of("mlp-b64"), tuple(map(Tensor, TASKS["mlp-b64"].data()))).write(path)
+    save(capture(step_of("mlp-b64"), tuple(map(Tensor, TASKS["mlp-b64"].data()))), path)
     module = compile_model(str(path), CompileOptions(threads=2)).module
     assert any(isinstance(op, ForOp) and op.kind.data is LoopKind.PARALLEL for op in module.walk())

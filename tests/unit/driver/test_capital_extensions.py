@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from msc.backends.registry import DEFAULT, find_backend
-from msc.driver.models.onnx_models import is_onnx
+from msc.formats.registry import format_of
 
 
 def test_capitals_are_the_same_letters() -> None:
     table = find_backend(DEFAULT).table
-    assert is_onnx("RESNET.ONNX")
+    assert format_of("RESNET.ONNX") is format_of("resnet.onnx") is not None
     for name in ("model.mir", "model.gk.mir", "model.mlir"):
         assert table.of_file(name) is not None
         assert table.of_file(name.upper()) is table.of_file(name)

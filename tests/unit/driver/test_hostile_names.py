@@ -19,13 +19,13 @@ from safetensors.numpy import save
 from xdsl.dialects.builtin import StringAttr
 
 from msc.backends.registry import find_backend
+from msc.backends.simulation.kernels import parse_kernels
 from msc.codegen.davinci.emit_cce import emit_cce, emit_cce_kernels
 from msc.dialects.gk import KernelOp
 from msc.driver.artifacts.forms import forms_of
 from msc.driver.cli import command
-from msc.driver.passes.ir_dump import format_module
 from msc.driver.passes.registry import new_context
-from msc.driver.simulation.kernels import parse_kernels
+from msc.ir.locations import format_module
 from msc.ir.reading import parse_module
 from msc.support.diagnostics import MscError
 

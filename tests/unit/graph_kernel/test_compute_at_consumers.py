@@ -18,11 +18,11 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_REASONS
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
-from msc.driver.passes.ir_dump import format_module
 from msc.graph_kernel import compute_at_consumers
 from msc.graph_kernel.chain_cycles import ChainCost
 from msc.graph_kernel.chains import Chain, chains_from
 from msc.graph_kernel.compute_at_consumers import GAIN, ComputeAtConsumers
+from msc.ir.locations import format_module
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
 from msc.schedule.kernel_cycles import KernelCycles

@@ -12,7 +12,8 @@ from onnx import ModelProto
 
 from msc.driver.artifacts.in_memory import compile_imported
 from msc.driver.options import CompileOptions
-from msc.importers.onnx import Imported, import_proto
+from msc.importers.imported import Imported
+from msc.importers.onnx import import_proto
 from msc.interp import evaluate
 from msc.ir.verification import verify_module
 

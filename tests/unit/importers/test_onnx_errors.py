@@ -14,8 +14,9 @@ from onnx.helper import make_function, make_opsetid
 
 import msc
 from msc.dialects.arrays import Array
-from msc.driver.models import onnx_models
 from msc.driver.options import CompileOptions
+from msc.formats import format as formats
+from msc.formats.registry import FORMATS
 from msc.importers.onnx import import_model, import_proto
 from msc.support.diagnostics import MscError
 from tests.unit.importers.models import classifier, model, node, tensor
@@ -271,6 +272,6 @@ def test_onnx_models_need_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(name: str) -> None:
         return None
 
-    monkeypatch.setattr(onnx_models, "find_spec", nothing)
+    monkeypatch.setattr(formats, "find_spec", nothing)
     with pytest.raises(MscError, match="MSC0717"):
-        onnx_models.load_onnx("net.onnx", CompileOptions())
+        FORMATS.find("onnx").read("net.onnx", CompileOptions().reading())

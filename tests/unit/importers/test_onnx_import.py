@@ -17,7 +17,9 @@ import msc
 from msc.dialects.arrays import Array
 from msc.driver.artifacts.model_on_call import ModelOnCall
 from msc.driver.passes.registry import new_context
-from msc.importers.onnx import Imported, import_model, import_proto, save
+from msc.formats.own_files import save
+from msc.importers.imported import Imported
+from msc.importers.onnx import import_model, import_proto
 from msc.interp import evaluate
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module

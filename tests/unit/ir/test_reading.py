@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import BytesAttr, ModuleOp
 
-from msc.driver.passes.ir_dump import format_module
 from msc.driver.passes.registry import new_context
-from msc.ir.locations import source_location
+from msc.ir.locations import format_module, source_location
 from msc.ir.reading import parse_module
 from msc.support.diagnostics import Diagnostic, MscError
 

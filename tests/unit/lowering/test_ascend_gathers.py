@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import msc
+from msc.backends.simulation.kernels import parse_kernels
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
 from msc.dialects.arrays import Array
@@ -17,7 +18,6 @@ from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.simulation.kernels import parse_kernels
 from msc.lowering.ascend.kernels import write_kernel
 from msc.schedule.schedule_kernels import check_given
 from msc.support.diagnostics import MscError

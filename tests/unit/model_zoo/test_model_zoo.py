@@ -9,7 +9,7 @@ import pytest
 
 import msc
 from msc import Tensor
-from msc.driver.models.cells import capture
+from msc.formats.capture import capture
 from msc.model_zoo import GptDecoder, GptStep, resnet50
 from tests.unit.model_zoo.small_networks import NETWORKS, arrays, tokens, with_random_weights
 

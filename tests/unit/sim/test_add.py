@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from msc.backends.simulation.kernels import parse_kernels, read_kernels
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
-from msc.driver.simulation.kernels import parse_kernels, read_kernels
 from msc.support.diagnostics import MscError
 
 ADD = Path(__file__).parents[3] / "samples" / "davinci" / "add.dv.mir"

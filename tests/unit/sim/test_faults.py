@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from msc.backends.simulation.kernels import parse_kernels
 from msc.codegen.davinci import race_check
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
-from msc.driver.simulation.kernels import parse_kernels
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.sim.machine import SimulatorMemoryError
 from msc.support.diagnostics import MscError

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from msc.backends.simulation.result_files import Outputs
+from msc.backends.simulation.running import simulate_cases, simulate_file
 from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
-from msc.driver.simulation.result_files import Outputs
-from msc.driver.simulation.running import simulate_cases, simulate_file
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.sim.timeline import timeline_svg

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from msc.backends.simulation.case_files import read_cases
+from msc.backends.simulation.case_report import errors_text, run_case, same_order
+from msc.backends.simulation.running import simulate_cases
 from msc.codegen.davinci.simulate import SimulationOptions
-from msc.driver.simulation.case_files import read_cases
-from msc.driver.simulation.case_report import errors_text, run_case, same_order
-from msc.driver.simulation.running import simulate_cases
 from msc.sim.machine import L2State
 from msc.support.diagnostics import MscError
 

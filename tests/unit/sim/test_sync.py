@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.backends.simulation.kernels import kernel_text, parse_kernels, read_kernels
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp, FlagOp, PipeBarrierOp
 from msc.dialects.loop import ForOp
-from msc.driver.simulation.kernels import kernel_text, parse_kernels, read_kernels
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.insert_sync import InsertSync
 from msc.lowering.ascend.matmul import matmul_kernel

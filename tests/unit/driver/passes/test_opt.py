@@ -12,12 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from msc.backends.passes import DIALECTS, PASSES
 from msc.backends.registry import find_backend
 from msc.driver.cli import VERBS, command
 from msc.driver.front import run_program
 from msc.driver.passes.opt import OptOptions, run_opt
 from msc.driver.passes.pass_manager import PassManager
-from msc.driver.passes.registry import DIALECTS, PASSES, load_pass, new_context
+from msc.driver.passes.registry import load_pass, new_context
 from msc.driver.verbs.explain import explain_code
 from msc.ir.reading import parse_module
 from msc.support.diagnostics import Diagnostic, MscError

@@ -95,6 +95,7 @@ def test_another_package_named_msc(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_what_packages_leave_at_the_top_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.setattr("msc.driver.verbs.doctor.required", lambda: ["xdsl"])
     install(
         tmp_path, "xdsl", "", "xdsl/__init__.py", "zoo/a.py", "_own/b.py", "xdsl.libs/c.so", "../../bin/d", "one.py"
     )

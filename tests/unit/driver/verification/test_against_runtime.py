@@ -73,5 +73,5 @@ def test_a_model_that_onnx_runtime_does_not_run(tmp_path: Path, monkeypatch: pyt
     result = verified(made, tmp_path)
     assert isinstance(result.exception, MscError)
     assert "MSC0721" in str(result.exception)
-    monkeypatch.setattr("msc.driver.verification.against_runtime.find_spec", _no_package)
+    monkeypatch.setattr("msc.formats.format.find_spec", _no_package)
     assert "MSC0717" in str(verified(made, tmp_path).exception)

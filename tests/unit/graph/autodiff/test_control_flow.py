@@ -10,8 +10,8 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from msc.dialects.ms.shapes import shape_of
-from msc.driver.passes.ir_dump import format_module
 from msc.interp import evaluate
+from msc.ir.locations import format_module
 from msc.ir.typed import tensor_type
 from tests.unit.compiled.programs import compiled, parsed
 from tests.unit.graph.autodiff.differences import Array, central_differences, differentiated

@@ -13,8 +13,6 @@ from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, check_kern
 from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.davinci.kernels import scalar_cycles
-from msc.driver.compile import compile_model
-from msc.driver.options import CompileOptions
 from msc.sim.result import SimulationResult
 from msc.support.escaping import table_text
 from msc.support.progress import step
@@ -44,14 +42,11 @@ class SimulatedRun:
         }  # fmt: skip
 
 
-def simulate_model(
-    model: str, options: CompileOptions, simulated: SimulationOptions = DEFAULTS, *, check: bool
-) -> list[SimulatedRun]:
-    """Time each kernel of a model, in the order of the first run; with `check`, prove it free of races first.
+def simulate_module(module: ModuleOp, simulated: SimulationOptions = DEFAULTS, *, check: bool) -> list[SimulatedRun]:
+    """Time each kernel of a model at the stage `davinci`, in the order of the first run.
 
-    Raises MscError.
+    With `check`, prove each free of races first. Raises MscError.
     """
-    module = compile_model(model, options, stop_after="davinci").module
     kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)}
     found: list[SimulatedRun] = []
     runs = _runs(module)

@@ -1,4 +1,4 @@
-"""Cells and functions of Python as models: captured whole, with names, nested results, states; written as `.mir`.
+"""Cells and functions of Python as models: captured whole, with names, nested results, states.
 
 A Cell's parameters are the weights of the model. Those that `construct` assigns are states: arguments behind the
 inputs, which a call updates.
@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from msc.dialects.arrays import Array
-from msc.dialects.ms.attributes import MS_NAME, MS_WEIGHTS
+from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.values import known
-from msc.driver.models.user_code import UserCode
-from msc.driver.passes.ir_dump import format_module
+from msc.formats.user_code import UserCode
 from msc.frontend.execution import program_of
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.capture import Arguments, Captured
@@ -29,43 +26,21 @@ from msc.frontend.reader.graph import Graph
 from msc.frontend.reader.journal import TensorContent
 from msc.frontend.reader.structures import Entries, Items, Leaf, SameObject, Template
 from msc.frontend.tensor import Placeholder, Tensor
+from msc.importers.imported import Imported
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
+from msc.ir.locations import format_module
 from msc.ir.storage_order import ANY, LAYOUT
 from msc.nn.cell import Cell
 from msc.runtime.structures import Structure, structure_text
 from msc.support.argument_values import refuse
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
 from msc.support.other_frameworks import framework_of, is_tensor
-from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.wording import counted
-from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
-@dataclass(frozen=True)
-class CellModel:
-    """A Cell or function as a module at the graph stage, and the values of its parameters."""
-
-    module: ModuleOp
-    weights: Mapping[str, Array]
-
-    def write(self, path: Path, *, force: bool = False) -> None:
-        """Write `path` (.mir) and, if there are parameters, the safetensors file of the same stem: both or none.
-
-        Raises MSC0004, and MSC0011 where a file is that msc did not write, unless forced.
-        """
-        with OutputSet(OutputGuard(force=force)) as files:
-            if self.weights:
-                file = path.with_suffix(".safetensors")
-                with files.open(file, is_written_here) as data:
-                    write_tensors(self.weights, data)
-                self.module.attributes[MS_WEIGHTS] = StringAttr(file.name)
-            files.write(path, marked(format_module(self.module, debuginfo=True)), is_marked)
-
-
-def capture(target: Any, examples: Sequence[Any], name: str | None = None, *, any_layout: bool = False) -> CellModel:
+def capture(target: Any, examples: Sequence[Any], name: str | None = None, *, any_layout: bool = False) -> Imported:
     """The model that a Cell or a function is on arguments of the examples' types and structure.
 
     With `any_layout` the axes of parameters that it updates may lie in any order.
@@ -82,6 +57,11 @@ def capture(target: Any, examples: Sequence[Any], name: str | None = None, *, an
     if not isinstance(found, Captured):
         raise MscError(Diagnostic("MSC0850", f"{_name_of(target)} cannot be compiled whole: Python runs a part of it"))
     return _Capture(target, arguments, found, name).model(any_layout)
+
+
+def text_of(target: Any, examples: Sequence[Any]) -> str:
+    """The graph-stage text of a Cell or function."""
+    return format_module(capture(target, examples).module)
 
 
 def _interpreted(graph: Graph, outputs: Sequence[SSAValue], inputs: Sequence[Array]) -> Sequence[Array]:
@@ -104,7 +84,7 @@ class _Capture:
         self._states: dict[int, Parameter] = {}
         self._updates: dict[int, int] = {}
 
-    def model(self, any_layout: bool) -> CellModel:
+    def model(self, any_layout: bool) -> Imported:
         """The module with its signature; the order of the axes of states is open with `any_layout`."""
         for effect in self._captured.effects:
             if effect.slot is not None:
@@ -123,7 +103,7 @@ class _Capture:
         every = list(range(len(self._outputs)))
         if structure != (0 if len(every) == 1 else {"tuple": every}):
             function.attributes[STRUCTURE] = StringAttr(structure_text(structure))
-        return CellModel(module, self._graph.weights())
+        return Imported(module, self._graph.weights(), has_lines=True)
 
     def _result(self, number: int) -> dict[str, Attribute]:
         updated = self._updates.get(number)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.printer import Printer
 
+from msc.backends.passes import DIALECTS
+from msc.backends.registry import context_with
 from msc.dialects.davinci import BufferType, DavinciKernelOp
-from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError
@@ -30,7 +31,7 @@ def parse_kernels(text: str, name: str, target: str | None = None) -> list[Davin
     """The kernels of a text. Raises MscError, MSC1020 when there is none."""
     from xdsl.dialects.builtin import StringAttr
 
-    module = parse_module(new_context(), text, name)
+    module = parse_module(context_with(DIALECTS), text, name)
     kernels = [op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)]
     for kernel in kernels:
         if target is not None:

@@ -5,20 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from msc.backends.backend import Simulation
+from msc.backends.simulation.case_files import read_cases
+from msc.backends.simulation.case_report import CaseOutcome, case_table, errors_text, run_case, same_order, timed_cases
+from msc.backends.simulation.kernels import arguments_of, kernel_text, read_kernels
+from msc.backends.simulation.models import model_figures, model_table, simulate_module
+from msc.backends.simulation.result_files import Outputs, figures_text, write_results
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, check_kernel, simulate_kernel
-from msc.driver.simulation.case_files import read_cases
-from msc.driver.simulation.case_report import CaseOutcome, case_table, errors_text, run_case, same_order, timed_cases
-from msc.driver.simulation.kernels import arguments_of, kernel_text, read_kernels
-from msc.driver.simulation.result_files import Outputs, figures_text, write_results
+from msc.sim.machine import INSTRUCTION_LIMIT, L2State
 from msc.sim.result import PIPES_OF, PREFIXES, SimulationResult
 from msc.support.diagnostics import raise_any
 from msc.support.escaping import shown
 from msc.support.files import read_source
 from msc.support.outputs import OutputGuard
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
 _TRACE_EVENTS = 2_000_000
+
+
+class DavinciSimulator:
+    """What `msc sim` runs."""
+
+    def __init__(self, machine: str) -> None:
+        self._machine = machine
+
+    def kernels(self, path: str, asked: Simulation) -> str:
+        """The kernels of a file, on `asked.target` or their own machine."""
+        outputs = Outputs(asked.json, asked.trace, asked.csv, asked.svg, asked.window, asked.force)
+        options = replace(options_of(asked), functional=asked.functional is not False)
+        return simulate_file(path, asked.target, options, asked.check, outputs, asked.emit)
+
+    def model(self, path: str, module: ModuleOp, asked: Simulation) -> str:
+        """The table of a model's kernels, or their figures."""
+        kernels = simulate_module(module, options_of(asked), check=asked.check)
+        table = model_table(self._machine, kernels)
+        if asked.json is None:
+            return table
+        figures = model_figures(self._machine, kernels)
+        written = figures_text(figures, asked.json, OutputGuard((Path(path),), asked.force))
+        return written if asked.json == "-" else table
+
+    def cases(self, path: Path, asked: Simulation, tell: Callable[[str], object]) -> None:
+        """Cases are for timing alone, unless they are to compute."""
+        options = replace(options_of(asked), functional=asked.functional is True)
+        simulate_cases(path, asked.target, asked.json, tell, options=options, force=asked.force)
+
+
+def options_of(asked: Simulation) -> SimulationOptions:
+    """What is asked for, as the simulator takes it."""
+    return SimulationOptions(l2=L2State.of(asked.l2, asked.l2_mb), limit=asked.limit or INSTRUCTION_LIMIT)
 
 
 def simulate_file(

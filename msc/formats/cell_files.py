@@ -1,4 +1,4 @@
-"""`module.py:Net` on the command line: the file is run, the Cell is made, captured, and written as a model file.
+"""`module.py:Net` on the command line: the file is run, the Cell is made and captured.
 
 Running a file executes whatever stands in it: name only files that you trust.
 """
@@ -19,13 +19,13 @@ import numpy as np
 
 from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import ELEMENT_TYPES
-from msc.driver.models.cells import capture
-from msc.driver.models.user_code import UserCode
+from msc.formats.capture import capture
+from msc.formats.user_code import UserCode
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
+from msc.importers.imported import Imported
 from msc.nn.cell import Cell
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
-from msc.support.escaping import file_name
 from msc.support.files import read_source
 from msc.support.other_frameworks import advice_for, framework_of
 from msc.support.wording import counted
@@ -34,8 +34,8 @@ from msc.weights.safetensors_file import TensorFile
 _TYPE = re.compile(r"((?:\d+x)*)([a-z]+\d+)")
 
 
-def captured_file(model: str, types: Mapping[str, str], init: Path | None, folder: Path) -> Path:
-    """The `.mir` in `folder` that `module.py:Net` is for inputs of these types, with weights of the file `init`.
+def captured_file(model: str, types: Mapping[str, str], init: Path | None) -> Imported:
+    """The model that `module.py:Net` is for inputs of these types, with weights of the file `init`.
 
     Raises MSC0001 for no such file, MSC0851 for no such Cell in it, MSC0852 where the file or the constructor raises,
     MSC0853 for inputs without a type, and what capturing raises.
@@ -46,10 +46,7 @@ def captured_file(model: str, types: Mapping[str, str], init: Path | None, folde
     if init is not None:
         _initialise(target, init)
     examples = [_example(name, types) for name in _arguments(target, types)]
-    name = getattr(target, "__name__", type(target).__name__)
-    out = folder / f"{file_name(name)}.mir"
-    capture(target, examples).write(out)
-    return out
+    return capture(target, examples)
 
 
 def _target(path: Path, text: str) -> Any:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.backends.simulation.case_files import Case, case_kernel
+from msc.backends.simulation.kernels import arguments_of
 from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
-from msc.driver.simulation.case_files import Case, case_kernel
-from msc.driver.simulation.kernels import arguments_of
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import MscError
 from msc.support.escaping import table_text
