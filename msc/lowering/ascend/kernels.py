@@ -1,4 +1,4 @@
-"""Who writes the DaVinci kernel of a `gk.kernel`: a list of writers, asked in order; the scalar unit runs all the rest.
+"""Who writes the DaVinci kernel of a `gk.kernel`: a list of writers, asked in order, the scalar unit last.
 
 A writer is a function `(request) -> davinci.kernel or None`; None says "not mine". It gets the kernel as the polyhedral
 model sees it, and the machine. Arguments of what it writes are the kernel's inputs, then its outputs, row by row as
@@ -21,9 +21,7 @@ from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import KernelBuilder
-from msc.lowering.ascend.scalar_shares import share_of
-from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Scalar, reads
+from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Tree
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
@@ -33,8 +31,9 @@ WRITERS: Sequence[str] = (
     "msc.lowering.ascend.cube_kernels:write",
     "msc.lowering.ascend.vector_kernels.writer:write",
     "msc.lowering.ascend.copy_kernels.writer:write",
+    "msc.lowering.ascend.scalar_loops:write",
 )
-"""Of the kernels that cube and vector units run, as "package.module:function": the first that writes one is taken."""
+"""The writers as "package.module:function": the first that writes a kernel is taken. The last one writes any."""
 
 ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}
 """The element types of tensors that cores know, and how these call them: a boolean is a byte."""
@@ -180,7 +179,7 @@ def _by_hand(request: KernelRequest, form: KernelForm, unit: str, schedule: Sche
 
 
 def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.DavinciKernelOp:
-    """The DaVinci kernel of a kernel: of the first writer that takes it, else the scalar unit's.
+    """The DaVinci kernel of a kernel: of the first writer that takes it.
 
     A schedule that the kernel carries is followed by the first writer that can. Raises MSC0408 where none can, with the
     reason of the first writer that takes such kernels.
@@ -200,33 +199,5 @@ def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.D
             continue
         if made is not None:
             return made
-    request.forget()
-    if request.schedule is not None:
-        raise refused or request.refused("the scalar unit", "it runs the kernel's plain loops, shared by rule")
-    return scalar_kernel(request)
-
-
-def scalar_kernel(request: KernelRequest) -> davinci.DavinciKernelOp:
-    """The kernel of scalar units, which run the loops of the kernel's function: right for all, and slow."""
-    each = request.target.scalar.cycles_per_element
-    cycles = sum(statement_cycles(s, each) * s.points for s in request.model.statements)
-    share = share_of(request.model, cycles, request.target)
-    builder = KernelBuilder(request.name, request.target, "vector", share.cores, ())
-    builder.emit("scalar_work", cycles=max(1, round(cycles * share.part)))
-    return builder.finish()
-
-
-def statement_cycles(statement: KernelStatement, each: float) -> float:
-    """Cycles of one point of a statement on the scalar unit, where `each` loads, operates and stores an element."""
-    accesses = 1 + sum(1 for _ in reads(statement.body)) + int(statement.combine is not None)
-    return each * max(accesses / 2, _operations(statement.body) / 2)
-
-
-def _operations(body: Scalar) -> int:
-    match body:
-        case Apply():
-            return 1 + sum(map(_operations, body.args))
-        case Cast():
-            return 1 + _operations(body.arg)
-        case _:
-            return 0
+    assert refused is not None
+    raise refused

@@ -36,10 +36,8 @@ MODELS = [
 TARGET = "ascend910b1"
 WITHOUT_TREE = {
     ("ascend_kinds", "cube"): 3,
-    ("ascend_kinds", "scalar"): 5,
-    ("ascend_operators", "scalar"): 1,
 }
-"""How many kernels of a unit have no tree: convolutions, scalar loops. It may only shrink."""
+"""How many kernels of a unit have no tree: convolutions. It may only shrink."""
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.ir.affine import AffineMap
 
-from msc.lowering.ascend.scalar_shares import share_of
+from msc.lowering.ascend.scalar_loops import share_of
 from msc.poly.compute import dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Constant, Read

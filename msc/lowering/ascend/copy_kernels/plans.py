@@ -63,11 +63,6 @@ def room_of(boxes: Sequence[Box], target: DavinciTarget) -> int:
     return (target.buffers.ub - target.buffers.ub_reserved) // len(boxes) - _MARGIN
 
 
-def chosen(boxes: Sequence[Box], target: DavinciTarget) -> list[CopyPlan] | None:
-    """The plans of the fewest predicted cycles; None where a box has no tile with room."""
-    return next(ranked(boxes, target, 1), None)
-
-
 def ranked(boxes: Sequence[Box], target: DavinciTarget, count: int) -> Iterator[list[CopyPlan]]:
     """Plans of a kernel, the best predicted first: for each number of cores the `count` best tiles of each box."""
     room = room_of(boxes, target)
@@ -92,8 +87,6 @@ def cores_of(tiles: Sequence[BoxTile], target: DavinciTarget) -> int:
 
 
 def _best(tiles: Sequence[BoxTile], target: DavinciTarget, cores: int, count: int) -> list[BoxTile]:
-    if count == 1:
-        return [min(tiles, key=lambda tile: cycles(tile, target, cores))]
     return sorted(tiles, key=lambda tile: cycles(tile, target, cores))[:count]
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.copy_kernels.boxes import Box, boxes_of, index_arrays
 from msc.lowering.ascend.copy_kernels.moves import Mover
-from msc.lowering.ascend.copy_kernels.plans import CopyPlan, chosen, cores_of, room_of
+from msc.lowering.ascend.copy_kernels.plans import CopyPlan, cores_of, ranked, room_of
 from msc.lowering.ascend.copy_kernels.tiles import BoxTile, work_of
 from msc.lowering.ascend.copy_kernels.trees import plans_in, tree_of, tree_with
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import KernelRequest
+from msc.lowering.ascend.kernels import KernelRequest, Unlike, written_by_tree
+from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
-from msc.support.diagnostics import MscError
+
+TRIES = 24
+"""Plans that are tried, the best predicted ones."""
 
 
 def write(request: KernelRequest) -> DavinciKernelOp | None:
@@ -24,49 +27,57 @@ def write(request: KernelRequest) -> DavinciKernelOp | None:
 
     Raises MSC0408 for a schedule that it cannot follow.
     """
-    if not request.is_static_but_for(index_arrays(request.model)):
-        return None
-    boxes = boxes_of(request.model)
-    if not boxes:
-        return None
-    if request.schedule is not None:
-        return _by_hand(request, boxes, request.schedule)
-    plans = chosen(boxes, request.target)
-    if plans is None:
-        return None
-    try:
-        kernel = _written(request, plans)
-    except MscError:  # no room, or too few flags
-        return None
-    request.note(tree_of(request.model, plans), _reasons(request, plans))
-    return kernel
+    form = form_of(request)
+    return None if form is None else written_by_tree(request, form, "the vector unit")
 
 
-def _by_hand(request: KernelRequest, boxes: Sequence[Box], schedule: ScheduleAttr) -> DavinciKernelOp:
-    """The kernel by a schedule that somebody wrote. Raises MSC0408 where its moves cannot follow it."""
-    tree = schedule.data
-    plans = plans_in(tree, request.model, boxes)
-    if plans is None:
-        raise request.refused(
-            "the vector unit", "each statement has loops of its own, over tiles that one instruction moves"
-        )
-    meant = tree_with(request.model, plans, tree)
-    if meant.body != tree.body:
-        written, nearest = to_lines(tree), to_lines(meant)
-        line = next(k for k, (a, b) in enumerate(zip_longest(written, nearest), 1) if a != b)
-        raise request.refused("the vector unit", f"line {line}: moves of tiles are no such loops", nearest)
-    room = room_of(boxes, request.target)
-    for plan in plans:
-        if plan.tile.ub_bytes > room:
-            line = next(k for k, text in enumerate(to_lines(tree), 1) if f"S{plan.tile.box.statement}" in text.split())
-            why = f"a tile takes {plan.tile.ub_bytes} bytes of UB, which has {room} for each statement"
-            raise request.refused("the vector unit", f"line {line}: {why}")
-    try:
-        kernel = _written(request, plans)
-    except MscError as problem:
-        raise request.refused("the vector unit", problem.diagnostics[0].message) from problem
-    request.note(schedule, _reasons(request, plans))
-    return kernel
+def form_of(request: KernelRequest) -> Copies | None:
+    """The kernel as boxes; None for one that computes, or has elements that cores do not know."""
+    boxes = boxes_of(request.model) if request.is_static_but_for(index_arrays(request.model)) else None
+    return Copies(request, boxes) if boxes else None
+
+
+@dataclass(frozen=True)
+class Copies:
+    """A kernel that only moves boxes, tile by tile."""
+
+    request: KernelRequest
+    boxes: Sequence[Box]
+    is_of_kernel = True
+
+    def trees(self) -> Iterator[Tree]:
+        """Trees of the plans of the fewest predicted cycles."""
+        found = ranked(self.boxes, self.request.target, TRIES)
+        return (tree_of(self.request.model, plans) for plans in found)
+
+    def write(self, tree: Tree) -> DavinciKernelOp:
+        """The kernel that a tree says."""
+        kernel = _written(self.request, self._plans(tree))
+        synchronise(kernel)
+        return kernel
+
+    def reasons(self, tree: Tree) -> Sequence[str]:
+        """How many cores move which tiles, and what each pipe of the busiest one has to do by prediction."""
+        return _reasons(self.request, self._plans(tree))
+
+    def _plans(self, tree: Tree) -> Sequence[CopyPlan]:
+        """The plans that a tree says. Raises Unlike for a tree that is none of moves, or whose tiles have no room."""
+        plans = plans_in(tree, self.request.model, self.boxes)
+        if plans is None:
+            raise Unlike("each statement has loops of its own, over tiles that one instruction moves")
+        meant = tree_with(self.request.model, plans, tree)
+        if meant.body != tree.body:
+            lines, nearest = to_lines(tree), to_lines(meant)
+            line = next(k for k, (a, b) in enumerate(zip_longest(lines, nearest), 1) if a != b)
+            raise Unlike(f"line {line}: moves of tiles are no such loops", nearest)
+        room = room_of(self.boxes, self.request.target)
+        for plan in plans:
+            if plan.tile.ub_bytes > room:
+                statement = f"S{plan.tile.box.statement}"
+                line = next(k for k, text in enumerate(to_lines(tree), 1) if statement in text.split())
+                why = f"a tile takes {plan.tile.ub_bytes} bytes of UB, which has {room} for each statement"
+                raise Unlike(f"line {line}: {why}")
+        return plans
 
 
 def _shares(request: KernelRequest, plans: Sequence[CopyPlan]) -> list[int]:
@@ -77,16 +88,14 @@ def _shares(request: KernelRequest, plans: Sequence[CopyPlan]) -> list[int]:
 
 
 def _written(request: KernelRequest, plans: Sequence[CopyPlan]) -> DavinciKernelOp:
-    """The kernel with its flags. Raises MSC1021 and MSC1023 for tiles without room, or with too few flags."""
+    """The kernel, without flags. Raises MSC1021 for tiles without room."""
     shares = _shares(request, plans)
     cores = _cores(plans, shares)
     b = request.builder("vector", cores)
     arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
     for plan, share in zip(plans, shares, strict=True):
         _box(b, Mover(b, plan.tile, arguments), plan.tile, cores, share)
-    kernel = b.finish()
-    synchronise(kernel)
-    return kernel
+    return b.finish()
 
 
 def _cores(plans: Sequence[CopyPlan], shares: Sequence[int]) -> int:
@@ -94,7 +103,6 @@ def _cores(plans: Sequence[CopyPlan], shares: Sequence[int]) -> int:
 
 
 def _reasons(request: KernelRequest, plans: Sequence[CopyPlan]) -> list[str]:
-    """How many cores move which tiles, and what each pipe of the busiest one has to do by prediction."""
     target, shares = request.target, _shares(request, plans)
     cores = _cores(plans, shares)
     forms = dict.fromkeys(f"{plan.tile.rows} x {plan.tile.lanes} {plan.tile.form}" for plan in plans)
