@@ -52,7 +52,7 @@ class ScalarBackend(CBackend):
     name = "scalar"
     summary = "plain scalar C"
     stages = (
-        kernel_stage(before_expansion=runs("argsort-by-keys"), functions=("gk.argsort",)),
+        kernel_stage(before_expansion=runs("argsort-by-keys"), functions=("gk.call",)),
         LOOPS,
         Stage("c", ".c .h", "C11 without vectors and threads", "msc.codegen.c"),
         Stage("artifact", ".so .o", "what the system's C compiler builds", "msc.runtime"),

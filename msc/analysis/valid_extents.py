@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.analysis.kernel_model import capacity_model, output_positions
-from msc.dialects.gk import ArgsortKernelOp, KernelOp
+from msc.dialects.gk import CallKernelOp, KernelOp
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import INSIDE, module_sizes, named_dims, said_bounds, valid_argument
@@ -58,8 +58,8 @@ class ValidExtents:
                     self._basic(op)
                 case KernelOp():
                     self._kernel(op)
-                case ArgsortKernelOp():
-                    self._known[op.result] = self._order(op)
+                case CallKernelOp():
+                    self._known.update(zip(op.outputs, self._called(op), strict=True))
                 case ReturnOp() | scf.YieldOp():
                     return
                 case scf.ForOp():
@@ -94,12 +94,16 @@ class ValidExtents:
         for result, position in zip(op.results, output_positions(op), strict=True):
             self._known[result] = analysis.arrays.get(position, whole(model.arrays[position].shape))
 
-    def _order(self, op: ArgsortKernelOp) -> ValidShape:
-        *rows, row = valid = self.of(op.keys)
+    def _called(self, op: CallKernelOp) -> list[ValidShape]:
+        """Rows of results as long as those of the inputs are as far valid."""
+        *rows, row = valid = self.of(op.inputs[0])
+        if any(self.of(value) != valid for value in op.inputs):
+            raise NotABox("its inputs have rows of several sizes")
         if any(len(dim) > 1 and not is_whole(dim) for dim in valid):
             raise NotABox("the axes of rows are merged with others")
-        count = static_shape(op.result)[-1:]
-        return (*rows, *(whole(count) if count != static_shape(op.keys)[-1:] else (row,)))
+        length = static_shape(op.inputs[0])[-1:]
+        counts = [static_shape(result)[-1:] for result in op.outputs]
+        return [(*rows, *(whole(count) if count != length else (row,))) for count in counts]
 
     def _entries(self, op: ExtractSliceOp | InsertSliceOp) -> ValidShape:
         valid = self.of(op.x)

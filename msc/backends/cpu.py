@@ -18,7 +18,7 @@ _GK = kernel_stage(
         *("block-attention-gradients", "block-attention", "convolutions-as-products", "split-taps", "argsort-by-keys"),
         "scan-rows",
     ),
-    functions=("gk.argsort",),
+    functions=("gk.call",),
     layouts=runs(
         *(
             "rematerialize",

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
-from msc.dialects.gk import ArgsortKernelOp, KernelOp
+from msc.dialects.gk import CallKernelOp, KernelOp
 from msc.dialects.ms.attributes import MS_NAME
 from msc.ir.errors import InvalidStructure
 from msc.poly.valid_extents import Factor, Size, ValidExtent, ValidShape, is_whole
@@ -126,7 +126,7 @@ def valid_attribute(valid: ValidShape, sizes: Sequence[Size]) -> ArrayAttr[Affin
     return ArrayAttr([_dim_attribute(dim, len(sizes)) for dim in valid])
 
 
-def set_valid_inputs(kernel: KernelOp | ArgsortKernelOp, shapes: Sequence[ValidShape], sizes: Sequence[Size]) -> None:
+def set_valid_inputs(kernel: KernelOp | CallKernelOp, shapes: Sequence[ValidShape], sizes: Sequence[Size]) -> None:
     """Note on a kernel what of its inputs is valid; nothing where all is and no constant is one of a size."""
     if all(is_whole(dim) for valid in shapes for dim in valid) and not any(
         depends_on_sizes(op) for op in kernel.walk()
@@ -138,7 +138,7 @@ def set_valid_inputs(kernel: KernelOp | ArgsortKernelOp, shapes: Sequence[ValidS
     kernel.attributes[KERNEL_VALID] = ArrayAttr([valid_attribute(valid, sizes) for valid in shapes])
 
 
-def valid_inputs(kernel: KernelOp | ArgsortKernelOp) -> tuple[tuple[Size, ...], tuple[ValidShape, ...]]:
+def valid_inputs(kernel: KernelOp | CallKernelOp) -> tuple[tuple[Size, ...], tuple[ValidShape, ...]]:
     """The sizes of a kernel and what of its inputs is valid; nothing for a kernel of constant shapes."""
     sizes, found = read_sizes(kernel.attributes.get(KERNEL_SIZES)), kernel.attributes.get(KERNEL_VALID)
     if not sizes:

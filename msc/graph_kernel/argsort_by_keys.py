@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i64
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -23,9 +23,9 @@ from msc.poly.compute import integer_range
 class ArgsortByKeys(ModulePass):
     """Order elements by integers, in functions that sort.
 
-    Takes: a graph. Gives: in place of `ms.argsort` the `gk.argsort` of i32 or i64 along the last axis whose ascending
-    order is the one wanted. What `expand-composites` makes of the others compares all pairs. Left alone: results
-    without elements, and axes of one element.
+    Takes: a graph. Gives: in place of `ms.argsort` the `gk.call "argsort"` of i32 or i64 along the last axis whose
+    ascending order is the one wanted. What `expand-composites` makes of the others compares all pairs. Left alone:
+    results without elements, and axes of one element.
     """
 
     name = "argsort-by-keys"
@@ -75,5 +75,6 @@ def _along_last(keys: SSAValue, axis: int, count: int, emit: Emitter) -> SSAValu
     rank = len(emit.shape(keys))
     last = [*(a for a in range(rank) if a != axis), axis]
     rows = keys if axis == rank - 1 else emit(ms.TransposeOp, keys, perm=last)
-    places = emit.insert(gk.ArgsortKernelOp(rows, count)).result
+    type_ = TensorType(i64, (*emit.shape(rows)[:-1], count))
+    places = emit.insert(gk.CallKernelOp("argsort", [rows], [type_])).results[0]
     return places if axis == rank - 1 else emit(ms.TransposeOp, places, perm=[last.index(a) for a in range(rank)])

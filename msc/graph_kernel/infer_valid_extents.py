@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.kernel_model import capacity_model
 from msc.analysis.properties import KERNELS
 from msc.analysis.valid_extents import ValidExtents
-from msc.dialects.gk import ArgsortKernelOp, KernelOp
+from msc.dialects.gk import CallKernelOp, KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import INSIDE, VALID, WHOLE, module_sizes, set_valid_inputs, valid_attribute, valid_tensor
@@ -57,8 +57,8 @@ def _note(valid: ValidExtents, function: FuncOp) -> None:
         if isinstance(kernel, KernelOp):
             set_valid_inputs(kernel, valid.inputs(kernel), valid.sizes)
             _mark_whole(valid, kernel, function)
-        elif isinstance(kernel, ArgsortKernelOp):
-            set_valid_inputs(kernel, [valid.of(kernel.keys)], valid.sizes)
+        elif isinstance(kernel, CallKernelOp):
+            set_valid_inputs(kernel, [valid.of(value) for value in kernel.inputs], valid.sizes)
         elif isinstance(kernel, ExtractSliceOp) and INSIDE in kernel.attributes:
             _mark_argument(valid, kernel.x, function)
     results = function.body.block.last_op

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
-import numpy as np
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from msc.dialects.gk import CallKernelOp
 from msc.ir.typed import static_shape
 
 Scope: TypeAlias = Mapping[SSAValue, Any]
@@ -65,9 +65,9 @@ def _materialize(evaluator: BlockRunner, op: Operation, operands: Sequence[Any],
     return tuple(operands)
 
 
-def _argsort(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
-    (keys,) = operands
-    return (np.argsort(keys, axis=-1, kind="stable")[..., : static_shape(op.results[0])[-1]],)
+def _library_call(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    lengths = [static_shape(result)[-1] for result in op.results]
+    return cast(CallKernelOp, op).call.meaning(lengths, *operands)
 
 
 CONTROL: Mapping[str, Handler] = {
@@ -77,5 +77,5 @@ CONTROL: Mapping[str, Handler] = {
     "func.call": _call,
     "gk.kernel": _kernel,
     "gk.materialize": _materialize,
-    "gk.argsort": _argsort,
+    "gk.call": _library_call,
 }

@@ -10,6 +10,7 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, VectorType
 from xdsl.ir import Attribute, Operation
 
+from msc.dialects.loop import CallRowsOp
 from msc.interp import loop_memory
 from msc.interp.scalars import SCALARS
 
@@ -72,10 +73,13 @@ def _add_products(op: Operation, total: Any, *factors: Any) -> Any:
     return total + a1 * b1 + a0 * b0
 
 
-def _argsort(op: Operation, keys: Any, places: Any, scratch: Any, *row_and_size: int) -> None:
-    *row, size = row_and_size
-    order = np.argsort(keys[tuple(row)][:size], kind="stable")[: places.shape[-1]]
-    places[tuple(row)][: len(order)] = order
+def _library_call(op: Operation, *operands: Any) -> None:
+    called = cast(CallRowsOp, op)
+    reads, count = len(called.read), len(called.buffers)
+    (*row, size), outputs = operands[count:], operands[reads : reads + len(called.outputs)]
+    rows = [buffer[tuple(row)][:size] for buffer in operands[:reads]]
+    for output, found in zip(outputs, called.call.meaning([o.shape[-1] for o in outputs], *rows), strict=True):
+        output[tuple(row)][: len(found)] = found
 
 
 def _nothing(op: Operation, *_: Any) -> None:
@@ -89,7 +93,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "vector.extract": _extract,
     "vector.insert": _insert,
     "loop.add_products": _add_products,
-    "loop.argsort": _argsort,
+    "loop.call": _library_call,
     "loop.slice": loop_memory.entry,
     "memref.alloc": loop_memory.allocate,
     "memref.alloca": loop_memory.allocate,

@@ -29,8 +29,8 @@ from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
 from msc.codegen.c.types import CArrayType, CType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import CExpression
-from msc.dialects.loop import AccessOp, ApplyOp, ArgsortRowOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
-from msc.dialects.loop.argsort import INSERTED, capacity
+from msc.dialects.loop import AccessOp, ApplyOp, CallRowsOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
+from msc.ir.typed import static_shape
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
@@ -73,8 +73,8 @@ class FunctionEmitter:
                 self._plain_store(op)
             case PrefetchOp():
                 self._prefetch(op)
-            case ArgsortRowOp():
-                self._argsort(op)
+            case CallRowsOp():
+                self._call(op)
             case memref.AllocaOp():
                 self._array(op)
             case func.ReturnOp():
@@ -242,15 +242,16 @@ class FunctionEmitter:
         *index, after = self._affine((*op.map.results, ahead), op.indices)
         self.lines.add(f"msc_prefetch(&{self._element_at(op.buffer, index)}, {after.value.text});")
 
-    def _argsort(self, op: ArgsortRowOp) -> None:
-        keys, places = (self._plain_element(buffer, op.indices) for buffer in (op.keys, op.places))
-        size, (scratch, buffer) = self._index(op.size).value.text, self.buffers[op.scratch]
-        by_digits = op.count > INSERTED
-        name = self.prelude.function("radix_argsort" if by_digits else "insertion_argsort", CType(buffer.base))
-        room = [str(capacity(op.most, op.count))] if by_digits else []
+    def _call(self, op: CallRowsOp) -> None:
+        """Inputs, their size, each output and its length, scratch memory."""
+        inputs = [self._plain_element(buffer, op.indices) for buffer in op.read]
+        size, prototype = self._index(op.size).value.text, op.call.prototype(*op.rows)
+        outputs = [f"{self._plain_element(b, op.indices)}, {static_shape(b)[-1]}" for b in op.outputs]
+        scratch = [self.buffers[buffer][0] for buffer in op.written[len(outputs) :]]
+        name = self.prelude.function(prototype.name, CType(self.buffers[op.read[0]][1].base))
         self.prelude.plain |= {"pragma", "pragma_rolled"}
         self._write_pending()
-        self.lines.add(f"{name}({', '.join((keys, size, places, str(op.count), scratch, *room))});")
+        self.lines.add(f"{name}({', '.join((*inputs, size, *outputs, *scratch, *map(str, prototype.more)))});")
 
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
-from msc.dialects.loop import ArgsortRowOp, ForOp, PrefetchOp, StoreOp
+from msc.dialects.loop import CallRowsOp, ForOp, PrefetchOp, StoreOp
 
 _EFFECTS = {
     StoreOp,
     PrefetchOp,
-    ArgsortRowOp,
+    CallRowsOp,
     memref.StoreOp,
     memref.CopyOp,
     ForOp,

@@ -12,11 +12,12 @@ from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.integer_text import INTEGER_TEMPLATES
 from msc.codegen.c.part_text import load_part_text, store_part_text
 from msc.codegen.c.template import Template
-from msc.codegen.c.text import sections
+from msc.codegen.c.text import sections, sections_of
 from msc.codegen.c.transposed_text import TRANSPOSED_TEMPLATES
+from msc.dialects.calls.library_call import CALLS
 from msc.support.escaping import comment_text
 
-VECTORS, SORTING = sections("vectors.h"), sections("sorting.h")
+VECTORS = sections("vectors.h")
 
 
 def _instruction(name: str, relation: str, instruction: str) -> Template:
@@ -110,6 +111,13 @@ def _swapped(combine: str, vector: str, order: str) -> str:
     return combine.format(a=vector, b=other, t="{f}")
 
 
+def _library_templates() -> Mapping[str, Template]:
+    """The functions of library calls."""
+    texts = [call.text if isinstance(call.text, str) else call.text.read_text("utf-8") for call in CALLS.values()]
+    parts = [sections_of(text) for text in texts]
+    return {name: Template(text, tuple(part)) for part in parts for name, text in part.items()}
+
+
 TEMPLATES: Mapping[str, Template] = {
     "load": Template(VECTORS["load"]),
     "store": Template(VECTORS["store"]),
@@ -145,7 +153,7 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_larger": _reduction("larger", "select_{t}({a} > {b}, {a}, {b})", "select"),
     "reduce_smaller": _reduction("smaller", "select_{t}({a} < {b}, {a}, {b})", "select"),
     **INTEGER_TEMPLATES,
-    **{name: Template(text, tuple(SORTING)) for name, text in SORTING.items()},
+    **_library_templates(),
     **HALF_TEMPLATES,
 }
 """By name, callees before callers."""

@@ -2,18 +2,18 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.gk.argsort import ArgsortKernelOp
 from msc.dialects.gk.attributes import COMPUTE_AT, LOOP_LABEL
+from msc.dialects.gk.calls import CallKernelOp
 from msc.dialects.gk.ops import KernelOp, KernelYieldOp, MaterializeOp
 from msc.dialects.gk.schedule import ScheduleAttr
 
-GK = Dialect("gk", [KernelOp, MaterializeOp, ArgsortKernelOp, KernelYieldOp], [ScheduleAttr])
+GK = Dialect("gk", [KernelOp, MaterializeOp, CallKernelOp, KernelYieldOp], [ScheduleAttr])
 
 __all__ = [
     "COMPUTE_AT",
     "GK",
     "LOOP_LABEL",
-    "ArgsortKernelOp",
+    "CallKernelOp",
     "KernelOp",
     "KernelYieldOp",
     "MaterializeOp",

@@ -3,14 +3,14 @@
 from xdsl.ir import Dialect
 
 from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
-from msc.dialects.loop.argsort import ArgsortRowOp
+from msc.dialects.loop.calls import CallRowsOp
 from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
 from msc.dialects.loop.slices import BufferSliceOp
 from msc.dialects.loop.values import AddProductsOp, ApplyOp, LanesOp
 
 LOOP = Dialect(
     "loop",
-    [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, AddProductsOp, ArgsortRowOp, BufferSliceOp],
+    [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, AddProductsOp, CallRowsOp, BufferSliceOp],
     [LoopKindAttr],
 )
 
@@ -19,8 +19,8 @@ __all__ = [
     "AccessOp",
     "AddProductsOp",
     "ApplyOp",
-    "ArgsortRowOp",
     "BufferSliceOp",
+    "CallRowsOp",
     "ForOp",
     "LanesOp",
     "LoadOp",

@@ -16,5 +16,10 @@ _HEAD = re.compile(r"^/\*\*\* (\w+) \*\*\*/\n", re.MULTILINE)
 @cache
 def sections(file: str) -> Mapping[str, str]:
     """The sections of a file, by name, each without empty lines around it."""
-    _, *parts = _HEAD.split(files(__name__).joinpath(file).read_text("utf-8"))
+    return sections_of(files(__name__).joinpath(file).read_text("utf-8"))
+
+
+def sections_of(text: str) -> Mapping[str, str]:
+    """The sections of a text."""
+    _, *parts = _HEAD.split(text)
     return {name: text.strip("\n") + "\n" for name, text in zip(parts[::2], parts[1::2], strict=True)}

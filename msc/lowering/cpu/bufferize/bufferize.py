@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, TENSORS, UNPLACED
 from msc.dialects.element_types import dtype_name
-from msc.dialects.gk import ArgsortKernelOp, KernelOp
+from msc.dialects.gk import CallKernelOp, KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.base import ViewOp
@@ -57,7 +57,7 @@ from msc.support.naming import valid_hint
 class Bufferize(ModulePass):
     """Move the entry function from tensors to buffers.
 
-    Before: they take and return tensors; their operations are gk.kernel and gk.argsort (each with attribute
+    Before: they take and return tensors; their operations are gk.kernel and gk.call (each with attribute
     `gk.function`: the function that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant,
     func.return, and scf.if/for/while around them. After: each takes a memref for every input and every output
     (`ms.role`; `ms.dtype` where the element type is unsigned, as memrefs are signless), an index for every size
@@ -176,7 +176,7 @@ class _Entry:
     def _handlers(self) -> dict[type[Operation], Callable[[Bufferizer, Operation], None]]:
         return {
             KernelOp: self._kernel,
-            ArgsortKernelOp: self._kernel,
+            CallKernelOp: self._kernel,
             ViewOp: _view,
             GetParameterOp: _parameter,
             ConstantOp: self._constant,
@@ -212,7 +212,7 @@ class _Entry:
         if isinstance(result.op, scf.ForOp | scf.WhileOp):
             begun = [(v, i) for v, i in starts(result.op) if storage_root(v) is held]
             return all(i == result.index and view_root(v) is held for v, i in begun)
-        if not isinstance(result.op, KernelOp):
+        if not isinstance(result.op, KernelOp | CallKernelOp):
             return False
         in_place = self._signature(result.op)[0].in_place
         reads = [(i, v) for i, v in enumerate(result.op.inputs) if storage_root(v) is held]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from xdsl.dialects import scf, tensor
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from msc.dialects.gk import ArgsortKernelOp, KernelOp
+from msc.dialects.gk import CallKernelOp, KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 
-PRODUCERS = (KernelOp, ArgsortKernelOp, scf.IfOp, scf.ForOp, scf.WhileOp, tensor.FromElementsOp)
+PRODUCERS = (KernelOp, CallKernelOp, scf.IfOp, scf.ForOp, scf.WhileOp, tensor.FromElementsOp)
 """Operations that write their results into buffers they are given."""
 
 

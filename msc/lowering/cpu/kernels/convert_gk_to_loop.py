@@ -32,7 +32,7 @@ from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.lowering.cpu.kernels.argsort_function import argsort_function
+from msc.lowering.cpu.kernels.call_function import call_function
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
@@ -47,7 +47,7 @@ from msc.support.naming import valid_hint
 
 @dataclass(frozen=True)
 class ConvertGkToLoop(ModulePass):
-    """A function of loops over buffers for every kernel, and every `gk.argsort`.
+    """A function of loops over buffers for every kernel, and every `gk.call`.
 
     Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which
     becomes a `func.func` of memrefs: inputs, outputs, temporaries; arrays live where the schedule places them. Kernels
@@ -62,8 +62,8 @@ class ConvertGkToLoop(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = _Functions(op)
-        for found in [k for k in op.walk() if isinstance(k, gk.KernelOp | gk.ArgsortKernelOp)]:
-            function = functions.of(found) if isinstance(found, gk.KernelOp) else functions.of_argsort(found)
+        for found in [k for k in op.walk() if isinstance(k, gk.KernelOp | gk.CallKernelOp)]:
+            function = functions.of(found) if isinstance(found, gk.KernelOp) else functions.of_call(found)
             found.attributes[GK_FUNCTION] = SymbolRefAttr(function.sym_name.data)
         functions.note_kernels()
 
@@ -109,9 +109,9 @@ class _Functions:
         function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
         return self._placed(function, kernel.label.data)
 
-    def of_argsort(self, op: gk.ArgsortKernelOp) -> func.FuncOp:
-        """The function that sorts, placed in the module."""
-        return self._placed(argsort_function(op), "argsort")
+    def of_call(self, op: gk.CallKernelOp) -> func.FuncOp:
+        """The function of a library call, placed in the module."""
+        return self._placed(call_function(op), op.call.name)
 
     def _placed(self, function: func.FuncOp, label: str) -> func.FuncOp:
         function.sym_name = StringAttr(f"k{self._count}_{label}")

@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_signature import calls_of
-from msc.dialects.loop import ArgsortRowOp, ForOp, PrefetchOp
+from msc.dialects.loop import CallRowsOp, ForOp, PrefetchOp
 from msc.dialects.loop.accesses import AccessOp, access_properties
 from msc.dialects.loop.attributes import LOOP_CALLS, LOOP_ORIGIN
 from msc.poly.affine import simplified
@@ -72,7 +72,7 @@ class Inlined:
             case memref.StoreOp() if op.memref in self.views:
                 view = self.views[op.memref]
                 return memref.StoreOp.get(self._value(op.value), view.buffer, self._indices(op, view, op.indices))
-            case _ if op.regions or isinstance(op, ArgsortRowOp):
+            case _ if op.regions or isinstance(op, CallRowsOp):
                 raise NotOutlined(f"{op.name} is in a kernel")
             case _:
                 return op.clone(value_mapper=self.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -31,7 +31,7 @@ from msc.dialects import loop
 from msc.dialects.ms.structure import ParameterOp
 from msc.ir.contracts import Contract
 from msc.ir.rewriting import apply_patterns
-from msc.ir.typed import is_vector, tensor_type
+from msc.ir.typed import is_vector, static_shape, tensor_type
 from msc.lowering.cpu.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
@@ -114,7 +114,7 @@ class ConvertLoopToScf(ModulePass):
     - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
       returns;
     - loop.slice: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
-    - loop.argsort: loops that insert each key among the least before it;
+    - loop.call "argsort": loops that insert each key among the least before it; other calls are refused;
     - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned
       yet;
     - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not
@@ -128,6 +128,11 @@ class ConvertLoopToScf(ModulePass):
         """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
         for entry in (inner for inner in op.walk() if isinstance(inner, loop.BufferSliceOp)):
             raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
+        for call in (inner for inner in op.walk() if isinstance(inner, loop.CallRowsOp)):
+            if call.function.data not in _CALLS:
+                raise refuse(
+                    self.name, call, f"the library call {call.function.data!r} has no form in upstream dialects"
+                )
         patterns: list[RewritePattern] = [
             _ConvertLoad(),
             _ConvertStore(),
@@ -135,7 +140,7 @@ class ConvertLoopToScf(ModulePass):
             _ConvertApply(),
             _ConvertAddProducts(),
             _ConvertLanes(),
-            _ConvertArgsort(),
+            _ConvertCall(),
             _ConvertFor(),
         ]
         apply_patterns(op, patterns, owner=self.name)
@@ -200,10 +205,10 @@ class _ConvertLanes(RewritePattern):
         rewriter.replace(op, new)
 
 
-class _ConvertArgsort(RewritePattern):
+class _ConvertCall(RewritePattern):
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: loop.ArgsortRowOp, rewriter: PatternRewriter, /) -> None:
-        rewriter.replace(op, insertion_argsort(op, _inserting(rewriter)), [])
+    def match_and_rewrite(self, op: loop.CallRowsOp, rewriter: PatternRewriter, /) -> None:
+        rewriter.replace(op, _CALLS[op.function.data](op, _inserting(rewriter)), [])
 
 
 class _ConvertAddProducts(RewritePattern):
@@ -309,15 +314,15 @@ def _without_own(attributes: ArrayAttr[DictionaryAttr] | None) -> ArrayAttr[Dict
     return ArrayAttr([DictionaryAttr(a) for a in kept]) if any(kept) else None
 
 
-def insertion_argsort(op: loop.ArgsortRowOp, emit: Emit) -> scf.ForOp:
+def insertion_argsort(op: loop.CallRowsOp, emit: Emit) -> scf.ForOp:
     """A loop that inserts each key among the least before it, which stand in the scratch memory in ascending order.
 
     The constants that it needs are emitted.
     """
-    zero, one, count = (index_constant(emit, value) for value in (0, 1, op.count))
+    zero, one, count = (index_constant(emit, value) for value in (0, 1, static_shape(op.outputs[0])[-1]))
     block = Block(arg_types=[IndexType()])
     (place,), inside = block.args, _at_end(block)
-    key = inside(memref.LoadOp.get(op.keys, [*op.indices, place]))
+    key = inside(memref.LoadOp.get(op.buffers[0], [*op.indices, place]))
     kept = inside(arith.MinSIOp(place, count))
     moved = scf.ForOp(zero, kept, one, [key, inside(arith.IndexCastOp(place, i64))], _move(op, key))
     block.add_op(moved)
@@ -326,11 +331,11 @@ def insertion_argsort(op: loop.ArgsortRowOp, emit: Emit) -> scf.ForOp:
     return scf.ForOp(zero, op.size, one, [], block)
 
 
-def _move(op: loop.ArgsortRowOp, key: SSAValue) -> Block:
+def _move(op: loop.CallRowsOp, key: SSAValue) -> Block:
     """From the first greater key on, each moves to where the next one is; carried are a key and its place."""
     block = Block(arg_types=[IndexType(), key.type, i64])
     (at, *carried), inside = block.args, _at_end(block)
-    here = [inside(memref.LoadOp.get(op.scratch, [at])), inside(memref.LoadOp.get(op.places, [*op.indices, at]))]
+    here = [inside(memref.LoadOp.get(op.buffers[2], [at])), inside(memref.LoadOp.get(op.buffers[1], [*op.indices, at]))]
     less = inside(arith.CmpiOp(key, here[0], "slt"))
     first = [inside(arith.SelectOp(less, new, old)) for new, old in zip(carried, here, strict=True)]
     then = [inside(arith.SelectOp(less, old, new)) for new, old in zip(carried, here, strict=True)]
@@ -338,10 +343,10 @@ def _move(op: loop.ArgsortRowOp, key: SSAValue) -> Block:
     return block
 
 
-def _stores(op: loop.ArgsortRowOp, at: SSAValue, key: SSAValue, place: SSAValue) -> list[Operation]:
+def _stores(op: loop.CallRowsOp, at: SSAValue, key: SSAValue, place: SSAValue) -> list[Operation]:
     """A key and its place."""
     places = [*op.indices, at]
-    return [memref.StoreOp.get(key, op.scratch, [at]), memref.StoreOp.get(place, op.places, places)]
+    return [memref.StoreOp.get(key, op.buffers[2], [at]), memref.StoreOp.get(place, op.buffers[1], places)]
 
 
 def _at_end(block: Block) -> Emit:
@@ -350,3 +355,7 @@ def _at_end(block: Block) -> Emit:
         return op.results[0]
 
     return emit
+
+
+_CALLS: Mapping[str, Callable[[loop.CallRowsOp, Emit], Operation]] = {"argsort": insertion_argsort}
+"""Library calls in upstream dialects."""

@@ -174,9 +174,9 @@ def _check_region(region: Region, nest: Nest) -> Iterator[Diagnostic]:
             case memref.LoadOp() | memref.StoreOp():
                 nest = nest.knowing(op.indices)
                 yield from _check_plain(op, op.memref, op.indices, nest)
-            case loop.ArgsortRowOp():
+            case loop.CallRowsOp():
                 nest = nest.knowing((*op.indices, op.size))
-                yield from _check_argsort(op, nest)
+                yield from _check_call(op, nest)
             case loop.BufferSliceOp():
                 nest = nest.knowing([op.index])
                 yield from _check_plain(op, op.source, [op.index], nest)
@@ -242,14 +242,16 @@ def _check_plain(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], n
     yield from _check(op, buffer, VectorAccess(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
 
 
-def _check_argsort(op: loop.ArgsortRowOp, nest: Nest) -> Iterator[Diagnostic]:
-    """The last keys of rows, and the last of their places."""
+def _check_call(op: loop.CallRowsOp, nest: Nest) -> Iterator[Diagnostic]:
+    """The last elements of rows."""
     row, last = tuple(nest.known[value] for value in op.indices), nest.known[op.size] + -1
-    shape, steps = static_shape(op.keys), (0,) * len(static_shape(op.keys))
-    yield from _check(op, op.keys, VectorAccess((*row, last), shape, steps, 1), nest)
-    if op.count < shape[-1]:
-        last = AffineConstantExpr(op.count - 1)
-    yield from _check(op, op.places, VectorAccess((*row, last), (*shape[:-1], op.count), steps, 1), nest)
+    steps = (0,) * (len(row) + 1)
+    for buffer in op.read:
+        yield from _check(op, buffer, VectorAccess((*row, last), static_shape(buffer), steps, 1), nest)
+    for buffer in op.outputs:
+        count = op.written_of(buffer)
+        end = last if count is None else AffineConstantExpr(count - 1)
+        yield from _check(op, buffer, VectorAccess((*row, end), static_shape(buffer), steps, 1), nest)
 
 
 def _check(op: Operation, buffer: SSAValue, access: VectorAccess, nest: Nest) -> Iterator[Diagnostic]:

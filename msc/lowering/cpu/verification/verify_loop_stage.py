@@ -58,7 +58,7 @@ KERNEL = (
     SCALARS
     | _names("vector", _VECTOR)
     | _names("memref", "alloca load store")
-    | _names("loop", "for load store prefetch apply lanes add_products argsort")
+    | _names("loop", "for load store prefetch apply lanes add_products call")
     | _names("func", "return")
 )
 """In the function of a kernel."""
@@ -153,8 +153,8 @@ def _check_kernel(function: func.FuncOp, signature: KernelSignature) -> Iterator
                 yield from _check_written(op, [op.target], inputs)
             case memref.StoreOp():
                 yield from _check_written(op, [op.memref], inputs)
-            case loop.ArgsortRowOp():
-                yield from _check_written(op, [op.places, op.scratch], inputs)
+            case loop.CallRowsOp():
+                yield from _check_written(op, op.written, inputs)
             case _:
                 pass
     yield from _check_stack(function)

@@ -122,10 +122,10 @@ def _touches(ops: Iterable[Operation], nest: Nest) -> Iterator[tuple[SSAValue, T
                 index = tuple(nest.known[value] for value in op.indices)
                 access = VectorAccess(index, static_shape(op.memref), (0,) * len(index), 1)
                 yield op.memref, Touch(access, nest.loops, nest.ranges, isinstance(op, memref.StoreOp))
-            case loop.ArgsortRowOp():  # rows, of which any element may be meant
+            case loop.CallRowsOp():  # rows, of which any element may be meant
                 anything = VectorAccess((), (), (), 1)
-                for buffer in (op.keys, op.places, op.scratch):
-                    yield buffer, Touch(anything, nest.loops, nest.ranges, buffer is not op.keys)
+                for k, buffer in enumerate(op.buffers):
+                    yield buffer, Touch(anything, nest.loops, nest.ranges, k >= len(op.read))
             case _:
                 for region in op.regions:
                     for block in region.blocks:

@@ -1,4 +1,4 @@
-"""The loops that `convert-loop-to-scf` makes of `loop.argsort` order what the operation orders."""
+"""The loops that `convert-loop-to-scf` makes of `loop.call` order what the operation orders."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ from msc.lowering.cpu.upstream.convert_loop_to_scf import ConvertLoopToScf
 TEXT = """
 func.func @k(%keys: memref<2x{size}xi32>, %places: memref<2x{count}xi64>, %scratch: memref<{scratch}xi32>, %n: index) {{
   loop.for %i = 0 to 2 {{
-    loop.argsort %keys, %places, %scratch[%i] of %n : memref<2x{size}xi32>, memref<2x{count}xi64>, memref<{scratch}xi32>
+    loop.call "argsort" %keys, %places, %scratch[%i] of %n
+      : memref<2x{size}xi32>, memref<2x{count}xi64>, memref<{scratch}xi32>
   }}
   func.return
 }}
