@@ -25,6 +25,7 @@ _GK = kernel_stage(
     before_expansion=runs("narrow-products", "narrow-positions"),
     cluster=PassRun("cluster-kernels", _POLICY),
     layouts=runs(
+        "expand-quantised",
         "absorb-pads",
         PassRun("assign-layouts", {"few_channels": True}),
         *("pack-filters", "hoist-invariants", "hoist-parameters"),

@@ -44,6 +44,7 @@ PASSES: dict[str, str] = {
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
     "erase-barriers": "msc.graph_kernel.fusion.erase_barriers:EraseBarriers",
     "expand-composites": "msc.graph.expand.expand_composites:ExpandComposites",
+    "expand-quantised": "msc.lowering.ascend.expand_quantised:ExpandQuantised",
     "fold-batch-norm": "msc.graph.simplify.fold_batch_norm:FoldBatchNorm",
     "fuse-pads": "msc.graph_kernel.fusion.fuse_pads:FusePads",
     "grad": "msc.graph.autodiff.grad:Grad",

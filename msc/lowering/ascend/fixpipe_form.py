@@ -98,8 +98,8 @@ def _rounded(form: FixpipeForm) -> FixpipeForm | None:
 def _with_literal(form: FixpipeForm, op: str, value: float, product: CubeProduct) -> FixpipeForm | None:
     """The form with an operator and a literal behind it."""
     scaling = form.scaling
-    if scaling is not None and scaling.is_done:
-        return None
+    if scaling is not None and scaling.is_done:  # halves keep their sign
+        return replace(form, relu=True) if op == "max" and value == 0 and not scaling.is_rounded else None
     if op == "mul" and product.dtype in _BYTES and (scaling is None or not scaling.is_rounded):
         scale = one_scale(value) if scaling is None else one_scale(scaling.scale, value)
         return None if scale is None else replace(form, scaling=Scaling(scale))
