@@ -158,6 +158,6 @@ def _head(file: Path) -> bytes:
 
 def _refused(name: str, reason: str) -> MscError:
     message = f"{name} is not an artifact that this msc can load"
-    is_model = name.strip("'").endswith((".mir", ".onnx", ".py"))
+    is_model = Path(name.strip("'")).suffix not in ("", ".so")
     advice = "msc.compile makes an artifact of a model" if is_model else "compile the model again"
     return MscError(Diagnostic("MSC0504", message, notes=(reason,), help=advice))
