@@ -21,7 +21,7 @@ from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.reading.failures import UnknownSize, failure, shown
 from msc.importers.onnx.reading.functions import local_functions
 from msc.importers.onnx.reading.model_file import opsets
-from msc.importers.onnx.reading.tensors import TensorReader, dimension_names, dtype_of, input_shape
+from msc.importers.onnx.reading.tensors import TensorReader, dimension_name, dimension_names, dtype_of, input_shape
 from msc.importers.onnx.reading.text import check_text
 from msc.importers.onnx.unsupported import check_supported
 from msc.importers.onnx.values import OnnxValue, known
@@ -106,7 +106,7 @@ def _sizes(inputs: Sequence[ValueInfoProto], binding: Binding) -> dict[str, int]
 def _input(info: ValueInfoProto, argument: OnnxValue, binding: Binding) -> DictionaryAttr:
     """The attributes of an argument: also the names of dimensions that stay open, or that a call decides."""
     given = zip(dimension_names(info), info.type.tensor_type.shape.dim, argument.shape, strict=False)
-    names = [name if name in binding.open_dims else d.dim_param if n < 0 else "" for name, d, n in given]
+    names = [name if name in binding.open_dims else dimension_name(d) if n < 0 else "" for name, d, n in given]
     dims = {DIMENSIONS: ArrayAttr([StringAttr(name) for name in names])} if any(names) else {}
     return DictionaryAttr({**_named(info.name, argument).data, **dims})
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+from onnx.helper import make_function, make_node, make_opsetid
 
 from msc.dialects.arrays import Array
 from msc.dialects.element_types import element_type
@@ -25,6 +26,11 @@ from msc.support.diagnostics import Diagnostic, Location, MscError
 RunGraph = Callable[[GraphProto, Sequence[Slot]], Sequence[Slot]]
 """Imports a subgraph with values for its inputs, in the scope of the node; gives the values of its outputs."""
 
+CallFunction = Callable[[FunctionProto, Sequence[Slot]], Sequence[Slot]]
+"""Imports a function with values for its inputs, as part of the node's operator; gives the values of its outputs."""
+
+STANDARD = 23
+"""The opset of the standard's operators by which those of other domains are said."""
 
 MAXIMUM_TABLE = 1 << 27
 """Elements of a table that is made at import."""
@@ -43,6 +49,7 @@ class Node:
         run_graph: RunGraph,
         read_tensor: Callable[[TensorProto], Array],
         writing: Writing | None = None,
+        call_function: CallFunction | None = None,
     ) -> None:
         self.proto = proto
         self.inputs = inputs
@@ -50,6 +57,7 @@ class Node:
         self.builder = builder
         self.place = place
         self.run_graph = run_graph
+        self._call_function = call_function
         self._read_tensor = read_tensor
         self._writing = writing or Writing(builder)
         self._attributes: Mapping[str, AttributeProto] = {a.name: a for a in proto.attribute}
@@ -65,6 +73,18 @@ class Node:
     ) -> tuple[OnnxValue, ...]:
         """Write an operation, and give all its results; of f16 and bf16 an operator rounds once (`Writing`)."""
         return self._writing(operation, operands, properties)
+
+    def standard(
+        self, operator: str, *inputs: OnnxValue | None, results: int = 1, **attributes: Any
+    ) -> list[OnnxValue]:
+        """Write an operator of the standard in opset `STANDARD`, with ONNX's attributes; its first results."""
+        assert self._call_function is not None
+        names = [f"i{k}" if value is not None else "" for k, value in enumerate(inputs)]
+        outputs = [f"o{k}" for k in range(results)]
+        proto = make_node(operator, names, outputs, **attributes)
+        function = make_function("", operator, [n for n in names if n], outputs, [proto], [make_opsetid("", STANDARD)])
+        slots = self._call_function(function, [value for value in inputs if value is not None])
+        return [slot for slot in slots if isinstance(slot, OnnxValue)]
 
     def cast(self, value: OnnxValue, dtype: str) -> OnnxValue:
         """The value in another element type; itself if it has that one."""

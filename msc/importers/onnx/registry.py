@@ -22,6 +22,7 @@ _FAMILIES = (
     "constants",
     "control",
     "convolution",
+    "fused",
     "indexing",
     "linear",
     "microsoft",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -19,6 +19,7 @@ from msc.importers.onnx.reading.failures import failure, shown
 from msc.importers.onnx.reading.functions import (
     FunctionKey,
     body_with_attributes,
+    broken_rule,
     has_standard_function,
     standard_function,
 )
@@ -38,12 +39,14 @@ class Faults:
     """A context that names the node in the errors of the operations it becomes.
 
     A damaged model asks for things that no importer foresees (an axis of 10^18, a table of a terabyte): NumPy then
-    raises exceptions of any kind, which are the model's mistakes and not ours.
+    raises exceptions of any kind, which are the model's mistakes and not ours. If the standard's own inference of types
+    and shapes refuses the node, the error is its reason.
     """
 
-    def __init__(self, label: str, place: Location) -> None:
+    def __init__(self, label: str, place: Location, broken_rule: Callable[[], str | None]) -> None:
         self._label = label
         self._place = place
+        self._broken_rule = broken_rule
 
     def __enter__(self) -> Self:
         return self
@@ -53,6 +56,8 @@ class Faults:
             message = f"{self._label}: {error}"
             raise MscError(Diagnostic(code_of(error), message, self._place, help=help_of(error))) from error
         if isinstance(error, Exception) and not isinstance(error, MscError):
+            if (rule := self._broken_rule()) is not None:
+                raise failure("MSC0711", f"{self._label}: {rule}", at=self._place) from error
             reason = str(error).partition("\n")[0][:200]
             message = f"{self._label} cannot be imported: {type(error).__name__}{': ' if reason else ''}{reason}"
             raise MscError(Diagnostic("MSC0790", message, self._place)) from error
@@ -153,7 +158,7 @@ class Walker:
             check_attributes(proto, opset, node_label(proto), place)
         if importer_of(domain, proto.op_type, opset) is not None:
             return self._import(proto, inputs, frame, place, opset)
-        with Faults(node_label(proto), place):
+        with Faults(node_label(proto), place, lambda: broken_rule(proto, opset, inputs)):
             body = standard_function(proto, opset, inputs)
         if body is None:
             known = has_standard_function(proto, opset)
@@ -174,13 +179,16 @@ class Walker:
         def run_graph(graph: GraphProto, values: Sequence[Slot]) -> Sequence[Slot]:
             return self._subgraph(graph, values, frame, place)
 
+        def call_function(function: FunctionProto, values: Sequence[Slot]) -> Sequence[Slot]:
+            return self._call(function, proto, values, place, writing)
+
         import_ = importer_of(proto.domain if proto.domain not in DEFAULT_DOMAINS else "", proto.op_type, opset)
         assert import_ is not None
         narrow = _check_narrow(proto, inputs, place)
         writing = frame.writing or Writing(self._builder)
-        node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor, writing)
+        node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor, writing, call_function)
         self._builder.location = file_location(place.file, place.line, place.column)
-        with Faults(node_label(proto), place):
+        with Faults(node_label(proto), place, lambda: broken_rule(proto, opset, inputs)):
             result = import_(node)
         results = result if isinstance(result, Sequence) else (result,)
         if frame.writing is None:

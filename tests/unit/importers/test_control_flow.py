@@ -65,6 +65,23 @@ def test_branches_that_compute_nothing_are_a_choice() -> None:
     assert "ms.select" in names(imported)
 
 
+@pytest.mark.parametrize("wrong", ["then_branch", "else_branch"])
+def test_a_branch_that_these_sizes_never_take_makes_the_condition_one_that_decides(wrong: str) -> None:
+    """The branch is wrong for the sizes given: with the value of the condition it is not imported."""
+    right = [node("Neg", ["x"], ["a"])]
+    both = branches(*([_LSTM, right] if wrong == "then_branch" else [right, _LSTM]), [3, 4])
+    constants = {"W": normal(1, 16, 4), "R": normal(1, 16, 4)}
+    made = model([node("If", ["c"], ["y"], **both)], [tensor("x", [3, 4]), tensor("c", [], BOOL)], [Y], constants)
+    with pytest.raises(MscError, match=rf"MSC0712.*{wrong} cannot be imported.*rank 3.*input 'c'"):
+        import_proto(made)
+    imported = import_proto(made, input_values={"c": np.array(wrong == "else_branch")})
+    assert "ms.neg" in names(imported)
+
+
+Y = tensor("y", [3, 4])
+_LSTM = [node("LSTM", ["x", "W", "R"], ["o"], hidden_size=4)]
+
+
 def test_branches_of_different_shapes_need_the_condition() -> None:
     both = branches([node("Neg", ["x"], ["a"])], [node("Concat", ["x", "x"], ["b"], axis=0)], [3])
     made = model([node("If", ["c"], ["y"], **both)], [tensor("x", [3]), tensor("c", [], BOOL)], [tensor("y", None)])

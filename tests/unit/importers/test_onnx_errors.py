@@ -265,6 +265,35 @@ def test_a_node_that_no_importer_foresees() -> None:
     assert "ReverseSequence 'y' cannot be imported" in text
 
 
+@pytest.mark.parametrize(
+    ("proto", "shapes"),
+    [
+        (node("LSTM", ["x", "w", "r"], ["y"], hidden_size=4), {"x": [2, 1, 2, 3], "w": [1, 16, 3], "r": [1, 16, 4]}),
+        (node("GRU", ["x", "w", "r"], ["y"], hidden_size=4), {"x": [2, 3], "w": [1, 12, 3], "r": [1, 12, 4]}),
+        (node("GridSample", ["x", "g"], ["y"]), {"x": [1, 1, 4, 4], "g": [1, 2, 2]}),
+        (node("BatchNormalization", ["x", *"abcd"], ["y"]), {"x": [2, 3], **dict.fromkeys("abcd", [3, 1])}),
+        (node("ConvTranspose", ["x", "w"], ["y"]), {"x": [1, 1], "w": [1, 1, 3, 3]}),
+        (node("DepthToSpace", ["x"], ["y"], blocksize=2), {"x": [4, 4]}),
+    ],
+    ids=lambda value: value.op_type if isinstance(value, NodeProto) else "",
+)
+def test_ranks_that_an_operator_does_not_take_are_told(proto: NodeProto, shapes: dict[str, list[int]]) -> None:
+    text = failing(one(proto, *(tensor(name, shape) for name, shape in shapes.items())))
+    assert "MSC0790" not in text
+    assert proto.op_type in text
+
+
+@pytest.mark.parametrize("name", ["?", "", " ", "unk", "None", "-1"])
+def test_a_name_that_names_nothing_is_a_dimension_of_its_own(tmp_path: Path, name: str) -> None:
+    """What exporters write for every unknown size: two such sizes may differ."""
+    made = one(node("Relu", ["x"], ["y"]), tensor("x", [1, name, name]))
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    x = np.ones((1, 3, 5), np.float32)
+    np.testing.assert_array_equal(msc.compile(path)(x), x)
+    np.testing.assert_array_equal(msc.compile(path, dims={"x.1": 3, "x.2": (1, 8)})(x), x)
+
+
 SEQUENCE = (tensor("x", [3, 2]), tensor("n", [2], TensorProto.INT64))
 
 

@@ -24,7 +24,7 @@ from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.reading.failures import NeedsValues
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence
-from msc.support.diagnostics import MscError
+from msc.support.diagnostics import DecidedByCall, MscError
 
 MAXIMUM_UNROLLED = 4096
 """Copies of a body that cannot be a loop."""
@@ -37,7 +37,7 @@ def _if(node: Node) -> Sequence[Slot]:
     if condition.array is not None:
         return node.run_graph(node.graph("then_branch" if condition.array.item() else "else_branch"), [])
     blocks: list[Block] = []
-    branches = [_branch(node, name, blocks) for name in ("then_branch", "else_branch")]
+    branches = [_branch(node, condition, name, blocks) for name in ("then_branch", "else_branch")]
     pairs = [(a, b) for a, b in zip(*branches, strict=True) if isinstance(a, OnnxValue) and isinstance(b, OnnxValue)]
     if len(pairs) < len(branches[0]) or any(a.type != b.type or a.narrow != b.narrow for a, b in pairs):
         _erase(blocks)
@@ -54,14 +54,21 @@ def _if(node: Node) -> Sequence[Slot]:
     ]
 
 
-def _branch(node: Node, name: str, blocks: list[Block]) -> Sequence[Slot]:
-    """The values of a branch; its block is added to `blocks`, all of which go if it cannot be written."""
+def _branch(node: Node, condition: OnnxValue, name: str, blocks: list[Block]) -> Sequence[Slot]:
+    """The values of a branch; its block is added to `blocks`, all of which go if it cannot be written.
+
+    A branch that no call takes may be wrong for the sizes of the others: the condition decides then, if inputs give
+    it. Raises NeedsValues.
+    """
     block = Block()
     try:
         with node.builder.inside(block):
             values = node.run_graph(node.graph(name), [])
-    except MscError:
+    except MscError as error:
         _erase(blocks)
+        if condition.depends and not isinstance(error, DecidedByCall):
+            reason = error.diagnostics[0].message
+            node.known_value(condition, f"condition, since its {name} cannot be imported ({reason}),")
         raise
     blocks.append(block)
     return values

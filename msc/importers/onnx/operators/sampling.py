@@ -84,6 +84,8 @@ def _grid_sample(node: Node) -> OnnxValue:
     x, grid = node[0], node[1]
     n, c, *sizes = node.shape_of(x)
     *lead, rank = node.shape_of(grid)
+    if not len(lead) - 1 == len(sizes) == rank or lead[0] != n:
+        raise node.failure("MSC0711", f"a grid of {grid.type} gives no positions in {x.type}")
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(node.word("mode", "linear"), node.word("mode", "linear"))
     padding = node.choice("padding_mode", "zeros", ("zeros", "border", "reflection"))
     corners, points = node.flag("align_corners"), math.prod(lead[1:])

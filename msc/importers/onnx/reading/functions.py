@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
+import onnx.shape_inference
 from onnx import AttributeProto, FunctionProto, NodeProto
 
 from msc.importers.onnx.values import OnnxValue, Slot
+
+_SMALL = 1024
+"""Elements of a known value that shape inference may need."""
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload."""
@@ -94,6 +100,24 @@ def schema_of(node: NodeProto, opset: int) -> onnx.defs.OpSchema | None:
         return onnx.defs.get_schema(node.op_type, opset, domain)
     except onnx.defs.SchemaError:
         return None
+
+
+def broken_rule(node: NodeProto, opset: int, inputs: Sequence[Slot]) -> str | None:
+    """What the standard's own type and shape inference says against a node's inputs of these types, if anything."""
+    schema = schema_of(node, opset)
+    if schema is None:
+        return None
+    given = [(name, slot) for name, slot in zip(node.input, inputs, strict=False) if isinstance(slot, OnnxValue)]
+    types = {name: onnx.TypeProto.FromString(_type_bytes(slot)) for name, slot in given}
+    arrays = {name: slot.array for name, slot in given if slot.array is not None and slot.array.size <= _SMALL}
+    data = {name: onnx.numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in arrays.items()}
+    try:
+        onnx.shape_inference.infer_node_outputs(schema, node, types, data)
+    except onnx.shape_inference.InferenceError as error:
+        return str(error).removeprefix("[ShapeInferenceError] ").partition("\n")[0]
+    except (RuntimeError, ValueError, TypeError, KeyError):  # the standard's library cannot read the node either
+        return None
+    return None
 
 
 def _with_defaults(schema: onnx.defs.OpSchema, function: FunctionProto) -> FunctionProto:

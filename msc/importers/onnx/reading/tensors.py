@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from onnx import GraphProto, TensorProto, ValueInfoProto
+from onnx import GraphProto, TensorProto, TensorShapeProto, ValueInfoProto
 from onnx.numpy_helper import to_array
 
 from msc.dialects.arrays import Array, numpy_dtype
@@ -149,9 +149,19 @@ def _wrong_size(tensor: TensorProto, found: str, wanted: str) -> MscError:
 def dimension_names(info: ValueInfoProto) -> tuple[str, ...]:
     """The name of each dimension of a graph input that is open, "" for one that is not; without a name, `x.0`."""
     return tuple(
-        "" if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or f"{info.name}.{k}"
+        "" if d.HasField("dim_value") and d.dim_value >= 0 else dimension_name(d) or f"{info.name}.{k}"
         for k, d in enumerate(info.type.tensor_type.shape.dim)
     )
+
+
+_NO_NAMES = frozenset({"?", "*", "-", "_", "-1", "none", "unk", "unknown", "dynamic", "any"})
+"""What exporters write for every size that they do not know: two dimensions called so are not the same."""
+
+
+def dimension_name(dimension: TensorShapeProto.Dimension) -> str:
+    """The name of a dimension of a graph input or result, "" where it has none that tells it from others."""
+    name = dimension.dim_param.strip()
+    return "" if name.lower() in _NO_NAMES else name
 
 
 def input_shape(info: ValueInfoProto, dims: Mapping[str, int]) -> tuple[int, ...]:
