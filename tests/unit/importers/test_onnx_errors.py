@@ -271,7 +271,7 @@ def test_a_node_that_no_importer_foresees() -> None:
         (node("LSTM", ["x", "w", "r"], ["y"], hidden_size=4), {"x": [2, 1, 2, 3], "w": [1, 16, 3], "r": [1, 16, 4]}),
         (node("GRU", ["x", "w", "r"], ["y"], hidden_size=4), {"x": [2, 3], "w": [1, 12, 3], "r": [1, 12, 4]}),
         (node("GridSample", ["x", "g"], ["y"]), {"x": [1, 1, 4, 4], "g": [1, 2, 2]}),
-        (node("BatchNormalization", ["x", *"abcd"], ["y"]), {"x": [2, 3], **dict.fromkeys("abcd", [3, 1])}),
+        (node("BatchNormalization", ["x", *"abcd"], ["y"]), {"x": [2, 3], **{key: [3, 1] for key in "abcd"}}),
         (node("ConvTranspose", ["x", "w"], ["y"]), {"x": [1, 1], "w": [1, 1, 3, 3]}),
         (node("DepthToSpace", ["x"], ["y"], blocksize=2), {"x": [4, 4]}),
     ],
