@@ -69,7 +69,8 @@ def test_branches_that_compute_nothing_are_a_choice() -> None:
 def test_a_branch_that_these_sizes_never_take_makes_the_condition_one_that_decides(wrong: str) -> None:
     """The branch is wrong for the sizes given: with the value of the condition it is not imported."""
     right = [node("Neg", ["x"], ["a"])]
-    both = branches(*([_LSTM, right] if wrong == "then_branch" else [right, _LSTM]), [3, 4])
+    first, second = (_LSTM, right) if wrong == "then_branch" else (right, _LSTM)
+    both = branches(first, second, [3, 4])
     constants = {"W": normal(1, 16, 4), "R": normal(1, 16, 4)}
     made = model([node("If", ["c"], ["y"], **both)], [tensor("x", [3, 4]), tensor("c", [], BOOL)], [Y], constants)
     with pytest.raises(MscError, match=rf"MSC0712.*{wrong} cannot be imported.*rank 3.*input 'c'"):

@@ -1,4 +1,4 @@
-"""Operators of the domain `com.microsoft` in floating point, which ONNX Runtime's optimiser and exporters write.
+"""Operators of `com.microsoft` in floating point, which ONNX Runtime's optimiser and exporters write.
 
 Operators of the standard say each where these have the same meaning. Source: ContribOperators.md of ONNX Runtime.
 """
@@ -18,12 +18,11 @@ from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import convolution
 from msc.importers.onnx.operators.linear import product, scaled
 from msc.importers.onnx.operators.movement import cut, transposed
+from msc.importers.onnx.operators.quantization import MICROSOFT
 from msc.importers.onnx.registry import Importer, importer
 from msc.importers.onnx.values import OnnxValue, Slot
 
-DOMAIN = "com.microsoft"
-
-fused = partial(importer, domain=DOMAIN)
+fused = partial(importer, domain=MICROSOFT)
 
 # Activations.
 
