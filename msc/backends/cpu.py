@@ -46,7 +46,7 @@ _LOOP = Stage(
     ),
     properties=("Vectors", "Buffers"),
     passes=runs(
-        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "pair-products"),
+        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize"),
         *("bufferize", "outline-loops", "outline-recurrences", "plan-memory"),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
@@ -70,7 +70,6 @@ class CpuBackend(CBackend):
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),
         Switch("order", "kernels in the order in which the fewest bytes are live", "order-kernels"),
         Switch("packing", "operands of products packed for their tiles", "pack-operands"),
-        Switch("pairs", "products of bf16 two at a time, where the machine has an instruction", "pair-products"),
         Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
         Switch("prefetches", "prefetches of data beyond the caches", "schedule-kernels", {"prefetches": False}),
@@ -89,6 +88,7 @@ class CpuBackend(CBackend):
         Switch("states", "weights under training in the order in which products read them", "store-states"),
         Switch("sums", "long sums of f32 as sums of partial sums", "schedule-kernels", {"sums": False}),
         Switch("taps", "convolutions as sums of parts, where many taps read padding", "split-taps"),
+        Switch("units", "instructions that sum several products", "schedule-kernels", {"units": False}),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),
         Switch("winograd", "convolutions by Winograd transforms", "winograd"),
     )

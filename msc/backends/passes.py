@@ -77,7 +77,6 @@ PASSES: dict[str, str] = {
     "verify-schedules": "msc.schedule.verify_schedules:VerifySchedules",
     "verify-tensors": "msc.graph.verify_tensors:VerifyTensors",
     "vectorize": "msc.lowering.cpu.vectorize.vectorize:Vectorize",
-    "pair-products": "msc.lowering.cpu.pair_products:PairProducts",
     "verify-memory-plan": "msc.lowering.cpu.memory.verify_memory_plan:VerifyMemoryPlan",
     "winograd": "msc.graph_kernel.winograd.winograd:Winograd",
 }

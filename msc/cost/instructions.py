@@ -31,14 +31,20 @@ from msc.cost.tile_shape import TileRead, TileShape
 from msc.dialects.element_types import BYTES
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel, KernelStatement
+from msc.targets.abilities import Unit
 from msc.targets.machine import Machine
 
 
 class StatementCost:
-    """The cycles of one statement on a target, for any tile; `lanes` are those of its kernel."""
+    """The cycles of one statement on a target, for any tile; `lanes` are those of its kernel.
 
-    def __init__(self, model: KernelModel, statement: KernelStatement, lanes: int, target: Machine) -> None:
-        self.model, self.statement, self.lanes, self.target = model, statement, lanes, target
+    Of a `unit` on registers a step of the sum is one of its terms.
+    """
+
+    def __init__(
+        self, model: KernelModel, statement: KernelStatement, lanes: int, target: Machine, unit: Unit | None = None
+    ) -> None:
+        self.model, self.statement, self.lanes, self.target, self._unit = model, statement, lanes, target, unit
         self._known: dict[tuple[StatementTile, frozenset[int], frozenset[int]], float] = {}
 
     def cycles(
@@ -119,6 +125,8 @@ class StatementCost:
     @cached_property
     def _operations(self) -> tuple[float, float]:
         """Products of one vector, and its other instructions."""
+        if self._unit is not None:
+            return self._unit.cycles / self._unit.shape.k, 0.0
         combined = self.statement.combine is not None
         products, others = operations(self.statement.body, self.target)
         return products, others + (combined and not (self.target.fma and is_product(self.statement.body)))
@@ -146,6 +154,8 @@ class StatementCost:
     def _latency(self) -> float:
         """The latency of the operation that sums: a multiply-add or an addition."""
         latency = self.target.latency
+        if self._unit is not None:
+            return self._unit.latency / self._unit.shape.k
         fused = self.target.fma and is_product(self.statement.body)
         return latency.multiply_add if fused else latency.add
 
@@ -177,7 +187,11 @@ class StatementCost:
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
         along = self._along(access, tile)
         loads = self._moves(access, tile), self._across(access, tile)
-        return TileRead(self._arrays[access], tuple(map(bool, apart)), again, along, *loads, self._split(access, tile))
+        terms = 1 if self._unit is None else self._unit.shape.k
+        if terms > 1 and along:  # each lane has its terms side by side
+            loads = loads[0]._replace(shuffles=loads[0].shuffles + 1), loads[1]
+        split = self._split(access, tile)
+        return TileRead(self._arrays[access], tuple(map(bool, apart)), again, along, *loads, split, 1 / terms)
 
     def _split(self, access: int, tile: StatementTile) -> float:
         """Additional loads or stores for vectors that cross lines, as a fraction of all."""

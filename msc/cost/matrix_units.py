@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from math import ceil, prod
 
 from msc.dialects.element_types import BYTES
@@ -12,16 +13,27 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.nodes import Loop, Tree, all_blocks
 from msc.poly.storage import bodies, outermost
+from msc.targets.abilities import Unit
 from msc.targets.machine import Machine
 
 
-def unit_cycles(tree: Tree, around: Sequence[Loop], machine: Machine) -> float | None:
-    """The cycles of a statement that a matrix unit performs, by the loops around it; None without a unit."""
-    if not machine.matrix:
-        return None
-    at = next((k for k, loop in enumerate(around) if loop.mark == "intrinsic"), None)
-    unit = None if at is None else next((unit for unit in machine.matrix if unit.name == around[at].unit), None)
-    return None if unit is None else _iterations(tree, around[:at]) * unit.cycles + unit.latency
+def unit_of(around: Sequence[Loop], machine: Machine) -> Unit | None:
+    """The unit that performs a statement, by the loops around it."""
+    name = next((loop.unit for loop in around if loop.mark == "intrinsic"), "")
+    return next((unit for unit in machine.units if unit.name == name), None) if name else None
+
+
+def unit_cycles(tree: Tree, around: Sequence[Loop], unit: Unit) -> float:
+    """The cycles of a statement that a matrix unit performs, by the loops around it."""
+    at = next(k for k, loop in enumerate(around) if loop.mark == "intrinsic")
+    return _iterations(tree, around[:at]) * unit.cycles + unit.latency
+
+
+def without_instruction(loops: Sequence[Loop]) -> tuple[Loop, ...]:
+    """The loops around a statement with the steps of an instruction on registers as plain ones over single terms."""
+    *around, terms = loops
+    steps = next(k for k in reversed(range(len(around))) if around[k].axis == terms.axis)
+    return tuple(replace(loop, tile=None) if k == steps else loop for k, loop in enumerate(around))
 
 
 def _iterations(tree: Tree, loops: Sequence[Loop]) -> int:

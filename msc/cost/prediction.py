@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import lanes_of, pieces
 from msc.cost.instructions import StatementCost
-from msc.cost.matrix_units import copies, unit_cycles
+from msc.cost.matrix_units import copies, unit_cycles, unit_of, without_instruction
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
 from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
@@ -27,6 +27,7 @@ from msc.poly.remembered import remembered
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Axis, Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
+from msc.targets.abilities import Unit
 from msc.targets.machine import CodeCosts, Level, Machine
 
 
@@ -74,6 +75,14 @@ class _Parts:
     statements: tuple[StatementCost, ...]
     loaded: dict[tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]], Mapping[int, frozenset[int]]]
     """By the axes of a schedule, and the statements in the same loops."""
+    instructions: dict[tuple[int, Unit], StatementCost] = field(default_factory=dict[tuple[int, Unit], StatementCost])
+
+    def on_unit(self, model: KernelModel, number: int, unit: Unit) -> StatementCost:
+        """The cost of a statement whose products an instruction on registers sums."""
+        if (number, unit) not in self.instructions:
+            plain = self.statements[number]
+            self.instructions[number, unit] = StatementCost(model, plain.statement, plain.lanes, self.machine, unit)
+        return self.instructions[number, unit]
 
 
 @remembered
@@ -253,11 +262,14 @@ class KernelCost:
         self, tree: Tree, each: StatementLoops, plain: bool, beside: int, stored: frozenset[int], loaded: frozenset[int]
     ) -> float:
         """The cycles of a statement. A `plain` one, beside no reduction, pays for loops over single elements."""
-        on_unit = unit_cycles(tree, each.around, self.target)
-        if on_unit is not None:
-            return on_unit
+        unit, cost = unit_of(each.around, self.target), self.statements[each.statement]
+        if unit is not None and not unit.in_registers:
+            return unit_cycles(tree, each.around, unit)
+        if unit is not None:
+            each = replace(each, around=without_instruction(each.around), own=without_instruction(each.own))
+            cost = self._parts.on_unit(self.model, each.statement, unit)
         tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain, beside)
-        return self.statements[each.statement].cycles(tile, stored, loaded)
+        return cost.cycles(tile, stored, loaded)
 
     def _summed(self, together: Sequence[tuple[int, ...]]) -> set[int]:
         """The statements in the same loops as a reduction."""

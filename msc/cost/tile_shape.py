@@ -24,6 +24,8 @@ class TileRead:
     """Instructions to load one vector along the rows."""
     split: float
     """Additional loads for vectors that cross lines, as a fraction of all."""
+    scalar: float = 1.0
+    """The part of a load that one element takes: several terms may come at once."""
 
     def times(self, counts: tuple[int, ...]) -> int:
         """The number of reads in a step."""
@@ -96,7 +98,7 @@ class TileShape:
 
     def of_a_row(self, access: TileRead) -> float:
         """Instructions to load the reads of one row."""
-        return self.moves(access.loads.memory) * (1 + access.split) if access.along else 1.0
+        return self.moves(access.loads.memory) * (1 + access.split) if access.along else access.scalar
 
     def shuffled(self, moves: Moves) -> float:
         """Shuffles for the loads or stores of one row, in whole vectors: a single lane occupies a part."""

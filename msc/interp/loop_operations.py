@@ -10,7 +10,7 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, VectorType
 from xdsl.ir import Attribute, Operation
 
-from msc.dialects.loop import CallRowsOp
+from msc.dialects.loop import AddProductsOp, CallRowsOp
 from msc.interp import loop_memory
 from msc.interp.scalars import SCALARS
 
@@ -68,9 +68,20 @@ def _dim(op: Operation, x: Any, axis: int) -> int:
 
 
 def _add_products(op: Operation, total: Any, *factors: Any) -> Any:
-    """The second product first, as the instruction does."""
-    a0, b0, a1, b1 = (np.asarray(factor, np.float32) for factor in factors)
-    return total + a1 * b1 + a0 * b0
+    """The last product first, as instructions do; integers wrap."""
+    assert isinstance(op, AddProductsOp)
+    terms = len(factors) // 2
+    dtype = np.asarray(total).dtype
+    for a, b in zip(reversed(factors[:terms]), reversed(factors[terms:]), strict=True):
+        x, y = (_extended(each, name, dtype) for each, name in zip((a, b), op.element_types, strict=True))
+        total = total + x * y
+    return total
+
+
+def _extended(value: Any, name: str, dtype: Any) -> Any:
+    """A factor in the type of the sum; what lies in memory has no sign."""
+    stored = np.asarray(value)
+    return (stored.view(f"u{stored.itemsize}") if name.startswith("ui") else stored).astype(dtype)
 
 
 def _library_call(op: Operation, *operands: Any) -> None:

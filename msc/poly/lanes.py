@@ -76,7 +76,7 @@ def _refusals(model: KernelModel, nests: Sequence[Nest], around: Around) -> Iter
 
 def _of_vector(model: KernelModel, loop: ForLoop, around: Around) -> Iterator[tuple[int, str]]:
     loops = (each for each in walk(loop.body) if isinstance(each, ForLoop))
-    inner = next((each for each in loops if each.kind != "unroll" or not _is_constant(each)), None)
+    inner = next((each for each in loops if not (each.unit or each.kind == "unroll") or not _is_constant(each)), None)
     reason = None if inner is None else f"the loop over {inner.name} inside it is not unrolled"
     for instance, place in instances(loop.body, around.inside(loop)):
         refusal = reason or _reason(model.statements[instance.statement], instance.index, around.depth, place.ranges)

@@ -27,7 +27,8 @@ _KINDS: Mapping[Mark, str] = {"": "sequential", "pipeline": "sequential", "intri
 class ForLoop:
     """`for (x = lower; x < upper; x += step)`; `kind` is sequential, parallel, vector or unroll.
 
-    A parallel loop is shared where it has `least` iterations or more.
+    A parallel loop is shared where it has `least` iterations or more. A `unit` performs a loop and all below it, if it
+    has as many points as the unit takes.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ForLoop:
     upper: AffineExpr
     body: tuple[Nest, ...]
     least: int = 0
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class _Builder:
         body = self.block(part.body, at.inside(node.axis, part, AffineExpr.dimension(at.depth)))
         is_shared = node.mark != "parallel" or not part.is_tail
         kind = _KINDS.get(node.mark, node.mark) if is_shared else "sequential"
-        return (ForLoop(label(node.axis), kind, lower, upper, body, 0 if part.is_tail else node.least),)
+        return (ForLoop(label(node.axis), kind, lower, upper, body, 0 if part.is_tail else node.least, node.unit),)
 
     def _instance(self, statement: int, at: _At) -> Instance:
         return Instance(statement, tuple(simplified(at.iteration(axis)) for axis in self._axes[statement]))

@@ -1,8 +1,9 @@
-"""The schedule of a product for any machine with a matrix unit; its tree names the unit's memories.
+"""Products on the units of a machine (`[unit]`): by instructions on registers, or in the memories of a matrix unit.
 
-Around the reduction the sums are in the memory that the unit writes; around the instructions the operands are in the
-memories that it reads. An instruction takes a block of the unit's shape. The tiles are those with the fewest cycles of
-copies and products. docs/targets.md has an example.
+Register tiles stay as the strategy chose them; their steps take as many terms as an instruction. Of a matrix unit the
+tree names the memories: around the reduction the sums are in the one that the unit writes, around the instructions the
+operands are in those that it reads. The tiles are those with the fewest cycles of copies and products. docs/targets.md
+has an example.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from dataclasses import replace
 from itertools import product
 from math import ceil, prod
 
+from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
-from msc.poly.contraction import Contraction, UnitProduct, unit_product
+from msc.poly.contraction import Contraction, UnitProduct, contractions, unit_product
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.moves import find, tensorise
-from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree
+from msc.poly.schedule_tree.moves import chain, find, put, tensorise
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree, below, blocks, loops
 from msc.targets.abilities import Abilities, Role, Unit
 from msc.targets.machine import Machine
 
@@ -29,22 +31,91 @@ def unit_schedule(model: KernelModel, deps: Dependences, machine: Machine) -> tu
     found = unit_product(model, deps) if abilities.units else None
     if found is None:
         return None
-    unit = next((u for u in abilities.units.values() if _takes(model, found.contraction, u)), None)
+    units = (unit for unit in abilities.units.values() if not unit.in_registers)
+    unit = next((u for u in units if _takes(model, found.contraction, u)), None)
     if unit is None:
         return None
     search = _Search(model, found, unit, abilities, machine)
     best = min(search.tiles(), key=search.cost, default=None)
     if best is None:
         return None
-    shape, held = " x ".join(map(str, unit.most)), ", ".join(f"{axis} {size}" for axis, size in best.items())
-    return search.tree(best), f"{unit.name} multiplies {shape}; its memories hold tiles of {held}"
+    held = ", ".join(f"{axis} {size}" for axis, size in best.items())
+    return search.tree(best), f"{unit.name} multiplies {unit.shape}; its memories hold tiles of {held}"
 
 
 def _takes(model: KernelModel, contraction: Contraction, unit: Unit) -> bool:
-    inputs = {contraction.a.dtype, contraction.b.dtype}
-    return inputs <= set(unit.inputs) and model.arrays[contraction.target].dtype in unit.outputs
+    return unit.order(contraction.a.dtype, contraction.b.dtype, model.arrays[contraction.target].dtype) is not None
 
 
+def with_instructions(cost: KernelCost, tree: Tree, reasons: list[str]) -> Tree:
+    """The tree with the steps of its products on instructions that take several terms, where cycles say that it pays.
+
+    Takes and gives a tree with places and prefetches.
+    """
+    if not any(unit.in_registers for unit in cost.target.units):
+        return tree
+    for contraction in contractions(cost.model):
+        options = [_by_instruction(cost.model, tree, contraction, unit, cost.target) for unit in cost.target.units]
+        best = min(filter(None, options), key=lambda each: cost.prediction(each, 1).cycles, default=tree)
+        before, after = (cost.prediction(each, 1).cycles for each in (tree, best))
+        if after < before:
+            used = next(loop.unit for loop in loops(best) if loop.unit and contraction.statement in below(loop))
+            reasons.append(f"{used}: {after:.0f} cycles predicted, {before:.0f} without")
+            tree = best
+    return tree
+
+
+def _by_instruction(
+    model: KernelModel, tree: Tree, contraction: Contraction, unit: Unit, machine: Machine
+) -> Tree | None:
+    """The tree whose loop over terms takes those of an instruction at a time, right inside the lanes."""
+    if not unit.in_registers or unit.shape.n != machine.lanes(BYTES["f32"]) or not _takes(model, contraction, unit):
+        return None
+    new, terms = tree, unit.shape.k
+    for path in _paths(tree.body, contraction.statement, ()):
+        at = max((k for k, loop in enumerate(path) if _is_steps(tree, loop, contraction)), default=None)
+        if at is None or below(path[at]) != frozenset({contraction.statement}) or tuple(chain(path[at])) != path[at:]:
+            continue
+        tiles = [each.tile for each in path[:at] if each.axis == path[at].axis and each.tile]
+        extent = tiles[-1] if tiles else tree.axis(path[at].axis).extent
+        is_tile = all(each.mark in ("unroll", "vector") and each.tile is None for each in path[at + 1 :])
+        if is_tile and extent >= 2 * terms:
+            new = put(new, path[at], _in_steps(path[at], unit))
+    return None if new is tree else new
+
+
+def _is_steps(tree: Tree, loop: Loop, contraction: Contraction) -> bool:
+    dim = tree.axis(loop.axis).dims.get(contraction.statement)
+    return not loop.mark and loop.tile is None and dim in contraction.k
+
+
+def _in_steps(loop: Loop, unit: Unit) -> Loop:
+    """A loop over terms as one over instructions, which are inside all loops right in it."""
+    terms, instruction = unit.shape.k, Loop(loop.axis, Block(), mark="intrinsic", unit=unit.name)
+
+    def inside(block: Block) -> Block:
+        (node,) = block.nodes
+        loop, body = (node, inside(node.body)) if isinstance(node, Loop) else (instruction, Block((node,)))
+        return replace(block, nodes=(replace(loop, body=body),))
+
+    body = inside(loop.body)
+    ahead = (
+        replace(each, ahead=ceil(each.ahead / terms) * terms) if each.axis == loop.axis else each
+        for each in body.prefetches
+    )
+    return replace(loop, body=replace(body, prefetches=tuple(ahead)), tile=terms)
+
+
+def _paths(block: Block, statement: int, around: tuple[Loop, ...]) -> Iterator[tuple[Loop, ...]]:
+    """The loops around a statement, outermost first, for each place where it runs."""
+    for node in block.nodes:
+        if isinstance(node, Run) and statement in node.statements:
+            yield around
+        for each in blocks(node):
+            yield from _paths(each, statement, (*around, node) if isinstance(node, Loop) else around)
+
+
+_ROLES: tuple[Role, ...] = ("m", "n", "k")
 Tiles = Mapping[str, int]
 """By axis the iterations of a tile that the memories hold."""
 
@@ -92,17 +163,17 @@ class _Search:
     def _held(self, tiles: Tiles) -> Iterator[tuple[int, str, int]]:
         """The arrays of the product, their scopes, and the elements of a tile, as the unit reads them."""
         size: dict[Role, int] = {"batch": 1}
-        for role, step in zip(("m", "n", "k"), self._unit.step, strict=True):
-            points = prod(tiles[axis.name] for axis in self._found.of(role))
+        for role in _ROLES:
+            points, step = prod(tiles[axis.name] for axis in self._found.of(role)), self._unit.steps.of(role)
             size[role] = ceil(points / step) * step
         contraction = self._found.contraction
         yield contraction.a.operand, self._unit.scope_of(0), size["m"] * size["k"]
         yield contraction.b.operand, self._unit.scope_of(1), size["n"] * size["k"]
-        yield contraction.target, self._unit.writes, size["m"] * size["n"]
+        yield contraction.target, self._unit.scope_of(2), size["m"] * size["n"]
 
     def cost(self, tiles: Tiles) -> float:
         """Cycles: the larger of multiplying and of bringing operands, and the starts of copies and instructions."""
-        unit = next(each for each in self._machine.matrix if each.name == self._unit.name)
+        unit = self._unit
         pads = {pad.name: pad for pad in self._machine.scratchpads}
         runs = prod(ceil(axis.extent / tiles.get(axis.name, 1)) for axis in self._found.axes)
         instructions = prod(ceil(axis.extent / self._inner.get(axis.name, 1)) for axis in self._found.axes)

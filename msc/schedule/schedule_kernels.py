@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -47,6 +47,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.forked import results
 from msc.support.progress import step
 from msc.targets.abilities import PLAIN, Abilities
+from msc.targets.machine import Machine
 
 _SHOWN_STATEMENTS = 12
 """Statements that an error shows of a kernel whose schedule is refused."""
@@ -66,7 +67,8 @@ class ScheduleKernels(ModulePass):
     tuning) is kept if it is legal, and refused with an error if it is not. Changes nothing else.
 
     With `plain=true` statements run one after the other, each in its own loops; with `blocks=false` each reduction is
-    one loop; with `prefetches=false` no kernel requests anything ahead; with `sums=false` each sum is one chain.
+    one loop; with `prefetches=false` no kernel requests anything ahead; with `sums=false` each sum is one chain; with
+    `units=false` no instruction takes several terms of a product.
     """
 
     name = "schedule-kernels"
@@ -84,6 +86,7 @@ class ScheduleKernels(ModulePass):
     blocks: bool = True
     prefetches: bool = True
     sums: bool = True
+    units: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
@@ -98,7 +101,9 @@ class ScheduleKernels(ModulePass):
     def _decide(self, target: Target, known: KnownLoops, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model, dependences(model), target.machine), ["schedules are turned off"])
-        chosen = partial(decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums, loops=known.loops)
+        chosen = partial(
+            decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums, units=self.units, loops=known.loops
+        )
         return _decide(model, target, around, chosen)
 
 
@@ -178,10 +183,15 @@ def _follows(kernel: gk.KernelOp) -> bool:
     return False
 
 
+def _without_limits(machine: Machine) -> Abilities:
+    """The abilities of a machine whose places have any size: those of the strategy have room (`storage`)."""
+    return replace(PLAIN, units=machine.abilities.units)
+
+
 def _decide(model: KernelModel, target: Target, around: Surroundings, chosen: Callable[..., Decision]) -> Decision:
     deps, machine = dependences(model), target.machine
     on_unit = unit_schedule(model, deps, machine)
-    abilities = PLAIN if on_unit is None else machine.abilities  # places of the strategy have room (`storage`)
+    abilities = _without_limits(machine) if on_unit is None else machine.abilities
     if on_unit is None:
         decision = chosen(model, deps, machine, target.threads, around)
     else:

@@ -24,6 +24,7 @@ from msc.schedule.loops.loop_order import in_fewest_pages, with_best_order
 from msc.schedule.loops.outline import outline, own_loops_of
 from msc.schedule.loops.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.loops.vector_axes import OUTSIDE, can_carry, has_bound, is_worth_vectors, may_be_summed
+from msc.schedule.matrix_units import with_instructions
 from msc.schedule.members.clusters import composed
 from msc.schedule.members.members import Member, block_loops, members_of
 from msc.schedule.prefetching.prefetches import with_prefetches
@@ -73,12 +74,14 @@ def decide(
     blocks: bool = True,
     prefetches: bool = True,
     sums: bool = True,
+    units: bool = True,
     loops: Callable[..., Sharing] | None = None,
 ) -> Decision:
     """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost.
 
     Reductions are in `blocks` where that pays, what caches do not hold is requested ahead with `prefetches`, and
-    long sums are added up from partial ones with `sums`: in the same order for any number of threads. `loops` stands
+    long sums are added up from partial ones with `sums`: in the same order for any number of threads. With `units`
+    products take instructions that sum several terms. `loops` stands
     in for `decided_loops`, and gives the same.
     """
 
@@ -88,7 +91,9 @@ def decide(
         tree = with_lanes(model, sharing.tree, reasons)
         tree = stored(model, deps, tree, target)
         tree = with_prefetches(model, tree, target) if prefetches else tree
-        return Decision(with_partial_sums(model, tree, target, orders) if sums else tree, reasons, sharing.either)
+        tree = with_partial_sums(model, tree, target, orders) if sums else tree
+        tree = with_instructions(KernelCost(model, target), tree, reasons) if units else tree
+        return Decision(tree, reasons, sharing.either)
 
     if threads == 1 or not long_sums(model):
         return decided(threads)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from math import inf
+from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["batch", "m", "n", "k"]
 """Of a dimension of a product, as in [batch, m, k] by [batch, k, n]."""
@@ -19,30 +20,118 @@ class Scope:
     align: int = 1
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A unit that multiplies `[m, k]` by `[k, n]`, at most `most` of each in one instruction.
+ElementType: TypeAlias = Literal["f16", "bf16", "f32", "f64", "i8", "ui8", "i16", "ui16", "i32", "ui32"]
+BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "i8": 8, "ui8": 8, "i16": 16, "ui16": 16, "i32": 32, "ui32": 32}
+"""Bits of each type."""
+REGISTER, MEMORY = "register", "memory"
+"""Places of operands: registers, and wherever an array lies."""
 
-    If operands have memories of their own, `reads` names those of A and of B, or one for both, and `writes` that of the
-    sums. `inputs` are the element types that it multiplies, `outputs` those of its sums. In memory, m, n and k are
-    rounded up to multiples of `step`.
+
+def figure(text: str, default: Any = None, *, least: float = 0, most: float = inf) -> Any:
+    """A field that a machine file gives: its text, its default (None: required), its least and greatest value.
+
+    A default means that the machine has none of something. All other figures are required.
+    """
+    metadata = {"text": text, "least": least, "most": most}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Points of an instruction by role."""
+
+    m: int = figure("rows of a and c", 1, least=1)
+    n: int = figure("columns of b and c", 1, least=1)
+    k: int = figure("terms of each sum", 1, least=1)
+
+    def __bool__(self) -> bool:
+        return self.points > 0
+
+    def of(self, role: Role) -> int:
+        """The points of a role; 1 for a batch."""
+        return 1 if role == "batch" else {"m": self.m, "n": self.n, "k": self.k}[role]
+
+    @property
+    def points(self) -> int:
+        """The products of one instruction."""
+        return self.m * self.n * self.k
+
+    def __str__(self) -> str:
+        return f"{self.m} x {self.n} x {self.k}"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of an instruction."""
+
+    types: tuple[ElementType, ...] = figure("its element types")
+    place: str = figure("where it lies: `register`, a scratchpad, or `memory`: anywhere", REGISTER)
+
+
+LANES = "c[n] += a[n, k] * b[n, k]"
+"""What instructions on registers compute."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """An instruction, or an execution unit, with its own compute definition.
+
+    In registers that is `c[n] += a[n, k] * b[n, k]`: n are the lanes, and each lane of a and b has the terms k, which
+    together have the bits of an element of c. In scratchpads and memory it is a product of matrices, and one takes
+    `shape` points or fewer of each role; scratchpads round m, n and k up to multiples of `step`.
     """
 
     name: str
-    most: tuple[int, int, int]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    reads: tuple[str, ...] = ()
-    writes: str = ""
-    step: tuple[int, int, int] = (1, 1, 1)
+    computes: str = figure(f"its compute definition: in registers `{LANES}`, else as `c[m, n] += a[m, k] * b[k, n]`")
+    shape: Shape = figure("points of one instruction, such as `{ n = 16, k = 4 }`")
+    a: Operand = figure('the left factor, such as `{ types = ["f16"], place = "PAD" }`')
+    b: Operand = figure("the right factor")
+    c: Operand = figure("the sums")
+    cycles: float = figure("between the starts of two; in registers: of a port of arithmetic", least=1e-3)
+    latency: float = figure("of one")
+    step: Shape = figure("multiples to which scratchpads round m, n and k; none: the shape", Shape(0, 0, 0))
+    text: str = figure("its C: in registers an expression of a, b and c, else a statement (below)", "")
+    narrower: tuple[str, ...] = figure("in registers: the same for half as many lanes, for a quarter, ...", ())
+    header: str = figure("the header of C that declares it", "")
+    macros: tuple[str, ...] = figure("macros of C compilers that have it; without them C computes `computes`", ())
+    needs: tuple[str, ...] = figure("features of the CPU that it needs", ())
+
+    @property
+    def in_registers(self) -> bool:
+        """Whether it is an instruction on registers."""
+        return all(operand.place == REGISTER for operand in self.operands)
+
+    @property
+    def operands(self) -> tuple[Operand, Operand, Operand]:
+        """a, b and c."""
+        return self.a, self.b, self.c
+
+    @property
+    def steps(self) -> Shape:
+        """The multiples of m, n and k in scratchpads."""
+        return self.step or self.shape
 
     def limit(self, role: Role) -> int:
-        """The largest extent of a role in one instruction; 1 for a batch."""
-        return 1 if role == "batch" else self.most["mnk".index(role)]
+        """The most points of a role inside one instruction; lanes are a vector loop around it."""
+        return 1 if self.in_registers and role != "k" else self.shape.of(role)
 
     def scope_of(self, operand: int) -> str:
-        """The memory of operand 0 or 1; empty: any."""
-        return self.reads[min(operand, len(self.reads) - 1)] if self.reads else ""
+        """The memory of operand 0, 1 or, for the sums, 2; empty: any."""
+        place = self.operands[operand].place
+        return "" if place in (REGISTER, MEMORY) else place
+
+    def order(self, a: str, b: str, c: str) -> tuple[int, int] | None:
+        """Which factors of these types its a and b are; None if it takes no such product."""
+        if c not in self.c.types:
+            return None
+        orders = ((0, 1), (1, 0)) if self.in_registers else ((0, 1),)
+        types = (a, b)
+        return next((o for o in orders if types[o[0]] in self.a.types and types[o[1]] in self.b.types), None)
+
+    def text_for(self, lanes: int) -> str:
+        """The C of one for some lanes; empty where no instruction has as many."""
+        texts = enumerate((self.text, *self.narrower))
+        return next((text for k, text in texts if self.shape.n >> k == lanes), "")
 
 
 def _plain_scopes() -> Mapping[str, Scope]:

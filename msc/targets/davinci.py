@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_type_hints
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
+from msc.targets.abilities import PLAIN, Abilities, ElementType, Operand, Scope, Shape, Unit
 from msc.targets.reading import merged
 
 DEFAULT_TARGET = "ascend910b1"
@@ -269,7 +269,18 @@ class DavinciTarget:
             Scope("l0c", sizes.l0c, align.l0c),
             Scope("ub"),
         )
-        unit = Unit("mad", (4095, 4095, 4095), self.cube.inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
+        cube = tuple(cast("tuple[ElementType, ...]", self.cube.inputs))
+        unit = Unit(
+            name="mad",
+            computes="c[m, n] += a[m, k] * b[n, k]",
+            shape=Shape(4095, 4095, 4095),
+            step=Shape(16, 16, 16),
+            a=Operand(cube, "l0a"),
+            b=Operand(cube, "l0b"),
+            c=Operand(("f32", "i32"), "l0c"),
+            cycles=1.0,
+            latency=self.cube.latency,
+        )
         scopes = {**PLAIN.scopes, **{room.name: room for room in rooms}}
         return Abilities(
             scopes,

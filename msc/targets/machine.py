@@ -7,26 +7,14 @@ Sizes are bytes, times are cycles of the core's clock, and a rate is that of one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import gcd, inf, prod
-from typing import Any, Literal, TypeAlias
+from math import gcd, prod
+from typing import Literal, TypeAlias
 
-from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
+from msc.targets.abilities import PLAIN, Abilities, Scope, Unit, figure
 
 Sharing: TypeAlias = Literal["core", "machine"]
-
-
-ElementType: TypeAlias = Literal["f16", "bf16", "f32", "f64", "i8", "ui8", "i16", "ui16", "i32", "ui32"]
-
-
-def figure(text: str, default: Any = None, *, least: float = 0, most: float = inf) -> Any:
-    """A field that a machine file gives: its text, its default (None: required), its least and greatest value.
-
-    A default means that the machine has none of something. All other figures are required.
-    """
-    metadata = {"text": text, "least": least, "most": most}
-    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +76,6 @@ class Vectors:
     bits: int = figure("bits of a register", least=128, most=2048)
     registers: int = figure("number of registers", least=8)
     fma: bool = figure("whether a multiply-add is one instruction")
-    bf16_products: int = figure("products of bf16 that one instruction adds to each f32 lane", 1, least=1)
     unit: int = figure("bits of one execution unit, if that is narrower than a register; 0: the same", 0)
 
 
@@ -112,26 +99,6 @@ class Latency:
     multiply_add: float = figure("of a multiply-add", least=1, most=1000)
     add: float = figure("of an addition, or of a maximum", least=1, most=1000)
     reduce_lanes: float = figure("of the sum of the lanes of a vector", least=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixUnit:
-    """A unit that multiplies `[m, k]` by `[k, n]` and adds to `[m, n]`."""
-
-    name: str
-    shape: tuple[int, ...] = figure("m, n and k of one product", least=1)
-    input: ElementType = figure("element type of the operands")
-    output: ElementType = figure("element type of the result")
-    cycles: float = figure("between the starts of two products", least=1e-3)
-    latency: float = figure("of one product")
-    reads: tuple[str, ...] = figure("scratchpads of the operands; none: registers", ())
-    writes: str = figure("scratchpad of the result; empty: registers", "")
-
-    @property
-    def unit(self) -> Unit:
-        """The unit in the form that schedules use."""
-        m, n, k = self.shape
-        return Unit(self.name, (m, n, k), (self.input,), (self.output,), self.reads, self.writes, (m, n, k))
 
 
 @dataclass(frozen=True)
@@ -215,7 +182,7 @@ class Machine:
     features: frozenset[str] = figure(
         "features of the CPU that C compilers may use, as /proc/cpuinfo names them", frozenset()
     )
-    matrix: tuple[MatrixUnit, ...] = ()
+    instructions: tuple[Unit, ...] = ()
     scratchpads: tuple[Scratchpad, ...] = ()
     ghz: float = figure("the clock under wide arithmetic, in GHz; 0: unknown", 0.0)
     aliases: tuple[str, ...] = figure("other names of the file", ())
@@ -239,7 +206,12 @@ class Machine:
         room = {"register": self.register_file, "stack": self.stack_of_places}
         plain = {name: Scope(name, room.get(name, 0)) for name in PLAIN.scopes}
         pads = {pad.name: Scope(pad.name, pad.bytes, pad.align) for pad in self.scratchpads}
-        return Abilities({**plain, **pads}, {unit.name: unit.unit for unit in self.matrix})
+        return Abilities({**plain, **pads}, {unit.name: unit for unit in self.units})
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The instructions of matrix products whose features the machine has."""
+        return tuple(unit for unit in self.instructions if self.features.issuperset(unit.needs))
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -302,7 +274,9 @@ class Machine:
     @property
     def flops(self) -> float:
         """Operations that a core issues per cycle, on vectors or on the fastest matrix unit."""
-        return max([self.vector_flops, *(2 * prod(unit.shape) / unit.cycles for unit in self.matrix)])
+        return max(
+            [self.vector_flops, *(2 * unit.shape.points / unit.cycles for unit in self.units if not unit.in_registers)]
+        )
 
     @property
     def register_file(self) -> int:
@@ -343,10 +317,10 @@ FIGURES: Mapping[str, type] = {
     "vectors": Vectors,
     "ports": Ports,
     "latency": Latency,
-    "matrix": MatrixUnit,
+    "unit": Unit,
     "scratchpad": Scratchpad,
     "synchronisation": Synchronisation,
     "operators": Operators,
     "code": CodeCosts,
 }
-"""The tables of a file, and their classes. Each table of `memory`, `matrix` and `scratchpad` has a name."""
+"""The tables of a file, and their classes. Each table of `memory`, `unit` and `scratchpad` has a name."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from itertools import pairwise
 from math import inf, isfinite
 from pathlib import Path
@@ -18,15 +18,15 @@ from typing import Any, NoReturn, cast, get_args, get_origin, get_type_hints
 
 from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 from msc.support.files import read_source
-from msc.targets.abilities import PLAIN
+from msc.targets.abilities import BITS, LANES, MEMORY, PLAIN, REGISTER, Unit
 from msc.targets.machine import FIGURES, Machine
 
-_NAMED = ("memory", "matrix", "scratchpad")
+_NAMED = ("memory", "unit", "scratchpad")
 """Tables whose entries are named tables."""
 _NEEDED = ("memory", *(table for table in FIGURES if table not in _NAMED))
 _OWN = ("aliases", "vendor", "families", "models")
 """Keys that a file does not take from its base."""
-_GIVEN_APART = ("name", "levels", "scratchpads", *FIGURES)
+_GIVEN_APART = ("name", "levels", "instructions", "scratchpads", *FIGURES)
 _NARROWEST_UNIT = 64
 """Bits of the widest element, which a narrower unit could not compute at once."""
 
@@ -104,8 +104,8 @@ def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
     tables = {k: reader.table(figures[k], FIGURES[k], (k,)) for k in figures if k in FIGURES and k not in _NAMED}
     reader.check_given(figures, Machine, (), apart=_GIVEN_APART)
     given = reader.values(top, Machine, (), apart=_GIVEN_APART)
-    matrix, pads = (reader.named(figures, table) for table in ("matrix", "scratchpad"))
-    machine = Machine(name=name, levels=levels, matrix=matrix, scratchpads=pads, **tables, **given)
+    units, pads = (reader.named(figures, table) for table in ("unit", "scratchpad"))
+    machine = Machine(name=name, levels=levels, instructions=units, scratchpads=pads, **tables, **given)
     _check(machine, source)
     return machine
 
@@ -166,19 +166,38 @@ def _check_scratchpads(machine: Machine, source: _Source) -> None:
 
 
 def _check_units(machine: Machine, source: _Source) -> None:
-    _check_names("matrix", [unit.name for unit in machine.matrix], (), source)
-    for unit in machine.matrix:
-        path = ("matrix", unit.name)
-        if len(unit.shape) != 3:
-            source.fail(
-                f"the shape of a matrix unit is m, n and k: three numbers, not {len(unit.shape)}", (*path, "shape")
-            )
-        if len(unit.reads) > 2:
-            source.fail("a matrix unit reads two operands, from one scratchpad or from two", (*path, "reads"))
-        for pad in unit.reads:
-            _check_memory(pad, machine.scopes, (*path, "reads"), source)
-        if unit.writes:
-            _check_memory(unit.writes, machine.scopes, (*path, "writes"), source)
+    _check_names("unit", [unit.name for unit in machine.instructions], (), source)
+    for unit in machine.instructions:
+        path = ("unit", unit.name)
+        for name, operand in zip("abc", unit.operands, strict=True):
+            if operand.place not in (REGISTER, MEMORY):
+                _check_memory(operand.place, machine.scopes, (*path, name), source)
+        _check_definition(unit, path, source)
+        if unit.in_registers:
+            _check_lanes(unit, path, source)
+        elif any(operand.place == REGISTER for operand in unit.operands):
+            source.fail("either all operands are in registers, or none", (*path, "a"))
+
+
+_SUM = re.compile(r"\s*c\[([^]]*)\]\s*\+=\s*a\[([^]]*)\]\s*\*\s*b\[([^]]*)\]\s*")
+
+
+def _check_definition(unit: Unit, path: tuple[str, ...], source: _Source) -> None:
+    """It is a product of matrices, with the indices of each in any order; in registers, one of lanes."""
+    found, wanted = _SUM.fullmatch(unit.computes), ("n", "nk", "nk") if unit.in_registers else ("mn", "mk", "kn")
+    indices = [] if found is None else [sorted(index.strip() for index in part.split(",")) for part in found.groups()]
+    if indices != [sorted(each) for each in wanted]:
+        form = LANES if unit.in_registers else "c[m, n] += a[m, k] * b[k, n], in any order of the indices of each"
+        source.fail(f"a unit on {unit.a.place} computes {form}", (*path, "computes"))
+
+
+def _check_lanes(unit: Unit, path: tuple[str, ...], source: _Source) -> None:
+    """An instruction on registers: a power of two of lanes, each with k terms of both factors."""
+    if unit.shape.m > 1 or unit.shape.n & (unit.shape.n - 1):
+        source.fail("in registers m is 1 and n a power of two", (*path, "shape"))
+    terms = {unit.shape.k * BITS[type_] for type_ in (*unit.a.types, *unit.b.types)}
+    if terms != {32} or {BITS[type_] for type_ in unit.c.types} != {32}:
+        source.fail("in registers sums have 32 bits, and so have k factors together", (*path, "shape"))
 
 
 _ARRAY = re.compile(r"(in|out|t)\d+", re.ASCII)
@@ -221,8 +240,12 @@ class _Source:
                 table = _keys(header[1])
                 if table == path[: len(table)]:
                     found = number, header.start(1) + 1, len(header[1])
-            elif key and (*table, *_keys(key[1])) == path:
-                return number, key.start(1) + 1, len(key[1])
+            elif key:
+                named = (*table, *_keys(key[1]))
+                if named == path:
+                    return number, key.start(1) + 1, len(key[1])
+                if len(named) > len(table) and named == path[: len(named)]:  # a table within the line
+                    found = number, key.start(1) + 1, len(key[1])
         return found
 
 
@@ -287,6 +310,8 @@ class _Reader:
         }
 
     def _value(self, value: object, type_: Any, known: Field[Any], path: tuple[str, ...]) -> Any:
+        if is_dataclass(type_):
+            return self.table(value, cast(type, type_), path)
         read = _converted(value, type_)
         if read is None:
             self._source.fail(f"{known.name} is {_wanted(type_)}, not {value!r}", path, help=known.metadata.get("text"))

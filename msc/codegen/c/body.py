@@ -18,6 +18,7 @@ from msc.codegen.c import access
 from msc.codegen.c.affine import INDEX, IndexExpression, affine_index, constant_index
 from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
+from msc.codegen.c.instructions import add_products
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
@@ -109,7 +110,9 @@ class FunctionEmitter:
                 return access.load_scalar(self._plain_element(op.memref, op.indices), self.buffers[op.memref][1].base)
             case _:
                 name = op.operation.data if isinstance(op, LanesOp) else op.name
-                rule = RULES.get(name) or CONVERSIONS.get(name)
+                rule = (
+                    RULES.get(name) or CONVERSIONS.get(name) or (add_products if name == "loop.add_products" else None)
+                )
                 if rule is None:
                     raise no_c_form(f"the operation {name}")
                 return rule(self.prelude, op, [self._use(operand) for operand in op.operands])

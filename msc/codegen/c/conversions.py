@@ -156,22 +156,6 @@ def _broadcast(prelude: Prelude, op: Operation, operands: Sequence[CExpression])
     return value if value.type.is_vector else replace(value, type=type_, splat=True)
 
 
-def _add_products(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-    """Both factors of the second product in the upper halves of lanes, those of the first in the lower."""
-    total, a0, b0, a1, b1 = operands
-    sums = vector_text(prelude, total)
-    pairs = (vector_text(prelude, _pair(prelude, *both, sums.type.lanes)) for both in ((a0, a1), (b0, b1)))
-    prelude.plain.add("bf16_products")
-    return call(prelude.function("add_products", sums.type), sums.type, sums, *pairs)
-
-
-def _pair(prelude: Prelude, first: CExpression, second: CExpression, lanes: int) -> CExpression:
-    """Two bf16 in each lane; of scalars the same in all lanes."""
-    type_ = CType("u32", first.type.lanes)
-    pair = call(prelude.function("pair", type_), type_, first, second)
-    return pair if type_.is_vector else replace(pair, type=CType("u32", lanes), splat=True)
-
-
 _INFIX_KINDS = {
     "add": ("+", Precedence.SUM), "mul": ("*", Precedence.PRODUCT),
     "and": ("&", Precedence.AND), "or": ("|", Precedence.OR), "xor": ("^", Precedence.XOR),
@@ -257,7 +241,6 @@ CONVERSIONS: Mapping[str, Rule] = {
     "arith.index_castui": partial(_conversion, _index_cast_unsigned),
     "arith.bitcast": partial(_conversion, _bit_cast),
     "vector.broadcast": _broadcast,
-    "loop.add_products": _add_products,
     "vector.reduction": _reduction,
     "arith.maxsi": partial(_integer_extremum, ">", False),
     "arith.minsi": partial(_integer_extremum, "<", False),

@@ -56,7 +56,7 @@ def emit_c(
     functions = entry_functions(module)
     plans = [read_plan(module, function) for function in functions]
     signature = _signature(module, functions, plans, chosen)
-    prelude = Prelude(chosen.threads, signature.stack_bytes)
+    prelude = Prelude(chosen.threads, signature.stack_bytes, units=chosen.target.abilities.units)
     away = accelerator(chosen.profile) if accelerator is not None else None
     kernels = _kernels(module, plans, signature, prelude, away)
     calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plans[0].calls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from msc.codegen.c.prelude_text import PLAIN, TEMPLATES
@@ -11,6 +11,7 @@ from msc.codegen.c.template import Template
 from msc.codegen.c.text import sections
 from msc.codegen.c.types import CType, memory_name
 from msc.codegen.c.vector_math import definitions, supported
+from msc.targets.abilities import Unit
 
 _SCALAR_LAST = 1 << 20
 """A scalar function may call a vector one, never the other way round."""
@@ -20,12 +21,16 @@ _SCALAR_LAST = 1 << 20
 class Prelude:
     """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order.
 
-    Local arrays take at most `stack` bytes in each of `threads`.
+    Local arrays take at most `stack` bytes in each of `threads`. Of the machine's `units`, `instructions` are the
+    functions of those that kernels use, by name, and `includes` the lines for their headers.
     """
 
     threads: int = 1
     stack: int = 0
     team: bool = False
+    units: Mapping[str, Unit] = field(default_factory=dict[str, Unit])
+    includes: set[str] = field(default_factory=set[str])
+    instructions: dict[str, str] = field(default_factory=dict[str, str])
     plain: set[str] = field(default_factory=set[str])
     headers: set[str] = field(default_factory=lambda: {"stddef.h", "stdint.h"})
     types: set[CType] = field(default_factory=set[CType])
@@ -91,7 +96,8 @@ class Prelude:
         functions = dict.fromkeys(self._function_text(key) for key in self._ordered())
         math = definitions(self.math)
         sections = [*self._headers(), *self._pragmas(), *self._typedefs(), *self._plain(), *functions]
-        return "\n".join(section for section in (*sections, math) if section)
+        own = (self.instructions[name] for name in sorted(self.instructions))
+        return "\n".join(section for section in (*sections, *own, math) if section)
 
     def _headers(self) -> Iterator[str]:
         yield "".join(f"#include <{header}>\n" for header in sorted(self.headers))
@@ -102,6 +108,7 @@ class Prelude:
             yield PLAIN["scheduling"]
 
     def _plain(self) -> Iterator[str]:
+        yield from sorted(self.includes)
         yield from (PLAIN[name] for name in sorted(self.plain))
 
     def _typedefs(self) -> Iterator[str]:

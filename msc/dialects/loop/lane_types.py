@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, bf16, f32, i1
+from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, f32, i1, i32
 from xdsl.ir import Attribute
 
 Rule: TypeAlias = Callable[[Sequence[Attribute], Attribute], bool]
@@ -23,16 +23,18 @@ def lane_types_fit(operation: str, operands: Sequence[Attribute], result: Attrib
     return len(lanes) == 1 and rule([_element(type_) for type_ in operands], _element(result))
 
 
-def product_types_fit(operands: Sequence[Attribute], result: Attribute) -> bool:
-    """Whether these are a vector of f32, and twice two bf16 factors that are vectors of as many lanes, or scalars."""
+def product_types_fit(operands: Sequence[Attribute], result: Attribute, types: Sequence[str]) -> bool:
+    """Whether these are a sum, and as many terms of two factors of these types: of as many lanes each, or scalars."""
     total, *factors = operands
-    lanes = _lanes(total)
+    lanes, half = _lanes(total), len(factors) // 2
+    sides = zip((factors[:half], factors[half:]), types, strict=True)
     return (
-        lanes > 0
+        half > 0
+        and len(factors) == 2 * half
         and result == total
-        and _element(total) == f32
-        and factors[:2] == factors[2:]
-        and all(_element(factor) == bf16 and _lanes(factor) in (0, lanes) for factor in factors)
+        and _element(total) in (f32, i32)
+        and all(len(set(side)) == 1 and _lanes(side[0]) in (0, lanes) for side, _ in sides)
+        and all(str(_element(each)) == name.lstrip("u") for each, name in zip(factors[::half], types, strict=True))
     )
 
 

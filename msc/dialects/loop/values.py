@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -103,26 +103,51 @@ class LanesOp(IRDLOperation):
 
 @irdl_op_definition
 class AddProductsOp(IRDLOperation):
-    """`sum + a1 * b1 + a0 * b0`, from left to right in f32, lane by lane; a and b are bf16.
+    """`sum + a0 * b0 + a1 * b1 ...`, lane by lane, the last product first: an instruction of the machine (`[unit]`).
 
-    `loop.add_products %sum, %a0, %b0, %a1, %b1 : (vector<8xf32>, bf16, vector<8xbf16>, bf16, vector<8xbf16>) ->
-    vector<8xf32>`; a scalar counts for all lanes. The instruction of a machine may take subnormal numbers for zeros.
+    `loop.add_products "vpdpbf16ps" [bf16, bf16] %sum, %a0, %a1, %b0, %b1 : (vector<8xf32>, bf16, bf16, vector<8xbf16>,
+    vector<8xbf16>) -> vector<8xf32>`: the unit, the element types of its a and b, and of each the terms; a scalar
+    counts for all lanes. The instruction may take subnormal numbers for zeros.
     """
 
     name = "loop.add_products"
     sum = operand_def()
-    a0 = operand_def()
-    b0 = operand_def()
-    a1 = operand_def()
-    b1 = operand_def()
+    factors = var_operand_def()
+    unit = prop_def(StringAttr)
+    types = prop_def(ArrayAttr[StringAttr])
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = "$sum `,` $a0 `,` $b0 `,` $a1 `,` $b1 attr-dict `:` functional-type(operands, results)"
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$unit $types $sum `,` $factors attr-dict `:` functional-type(operands, results)"
 
-    def __init__(self, sum_: SSAValue, a0: SSAValue, b0: SSAValue, a1: SSAValue, b1: SSAValue):
-        super().__init__(operands=[sum_, a0, b0, a1, b1], result_types=[sum_.type])
+    def __init__(
+        self,
+        unit: str,
+        types: Sequence[str],
+        sum_: SSAValue,
+        a: Sequence[SSAValue],
+        b: Sequence[SSAValue],
+        result: Attribute,
+    ):
+        super().__init__(
+            operands=[sum_, [*a, *b]],
+            properties={"unit": StringAttr(unit), "types": ArrayAttr([StringAttr(each) for each in types])},
+            result_types=[result],
+        )
+
+    @property
+    def terms(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        """The terms of a, and those of b."""
+        half = len(self.factors) // 2
+        return self.factors[:half], self.factors[half:]
+
+    @property
+    def element_types(self) -> tuple[str, str]:
+        """The element types of a and b, which say how integers are extended."""
+        a, b = (each.data for each in self.types)
+        return a, b
 
     def verify_(self) -> None:
-        if not product_types_fit(self.operand_types, self.result.type):
+        if len(self.types) != 2 or not product_types_fit(self.operand_types, self.result.type, self.element_types):
             given = ", ".join(map(str, self.operand_types))
             raise VerifyException(f"{self.name}: takes no ({given}) to give {self.result.type}")

@@ -125,8 +125,10 @@ def _least(kernel: KernelOp, cycles: KernelCycles) -> float:
     product, machine = product_of(kernel), cycles.target.machine
     assert product is not None
     size = BYTES[product.dtype(0)]
-    pairs = machine.vectors.bf16_products if size < BYTES["f32"] else 1
-    return flops(kernel) / (machine.flops * pairs * max(1, BYTES["f32"] // size))
+    terms = max(
+        (u.shape.k / u.cycles for u in machine.units if u.in_registers and product.dtype(0) in u.a.types), default=1
+    )
+    return flops(kernel) / (machine.flops * max(1, terms) * max(1, BYTES["f32"] // size))
 
 
 def _key(kernel: KernelOp, place: PackingPlace) -> object:

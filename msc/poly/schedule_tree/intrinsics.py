@@ -64,19 +64,21 @@ def _dims(product: Contraction, role: Role) -> tuple[int, ...]:
 
 
 def _check_types(model: KernelModel, product: Contraction, unit: Unit, loop: Loop) -> None:
-    for name, dtype, known in (
-        *((array_names(model)[read.operand], read.dtype, unit.inputs) for read in (product.a, product.b)),
-        (array_names(model)[product.target], model.arrays[product.target].dtype, unit.outputs),
-    ):
-        if dtype not in known:
-            raise ScheduleError(f"{name} is {dtype}, and {unit.name} takes {', '.join(known)} there", loop.line)
+    types = (product.a.dtype, product.b.dtype, model.arrays[product.target].dtype)
+    if unit.order(*types) is not None:
+        return
+    arrays, names = (product.a.operand, product.b.operand, product.target), array_names(model)
+    for array, dtype, operand in zip(arrays, types, unit.operands, strict=True):
+        if dtype not in operand.types:
+            message = f"{names[array]} is {dtype}, and {unit.name} takes {', '.join(operand.types)} there"
+            raise ScheduleError(message, loop.line)
 
 
 def operand_scopes(product: Contraction, unit: Unit) -> Iterator[tuple[int, str, tuple[Role, Role]]]:
     """The arrays of a product, the scopes that a unit has them in, and the roles of their rows and columns."""
     yield product.a.operand, unit.scope_of(0), ("m", "k")
     yield product.b.operand, unit.scope_of(1), ("n", "k")
-    yield product.target, unit.writes, ("m", "n")
+    yield product.target, unit.scope_of(2), ("m", "n")
 
 
 def _check_places(model: KernelModel, product: Contraction, unit: Unit, loop: Loop, placed: Mapping[str, str]) -> None:

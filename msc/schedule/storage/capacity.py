@@ -87,10 +87,10 @@ class _Check:
             product = intrinsic_product(self._model, node) if unit is not None and isinstance(node, Loop) else None
             if unit is None or product is None:
                 continue
-            left, step = sizes(self._model, self._tree, product, at.left), dict(zip("mnk", unit.step, strict=True))
+            left, step = sizes(self._model, self._tree, product, at.left), unit.steps
             for operand, memory, roles in operand_scopes(product, unit):
                 if (operand, memory) == (array, scope):
-                    return left["batch"] * prod(-(-left[role] // step[role]) * step[role] for role in roles)
+                    return left["batch"] * prod(-(-left[role] // step.of(role)) * step.of(role) for role in roles)
         return None
 
     def _box(self, block: Block, array: int, place: Place) -> int:

@@ -63,12 +63,12 @@ def with_reduction_blocks(
 
 
 def _whole_steps(cost: KernelCost, orders: Orders, statement: int) -> Sequence[SumLoop]:
-    """The steps of a sum that no block may split: partial sums, and products that are added two at a time."""
+    """The steps of a sum that no block may split: partial sums, and terms of one instruction."""
     found = [step for order in orders.get(statement, ()) if (step := partial_step(order)) is not None]
     sum_ = cost.model.statements[statement]
-    pairs = any(cost.model.arrays[array].dtype == "bf16" for array, _ in sum_.accesses())
-    two = [SumLoop(dim, cost.target.vectors.bf16_products) for dim in sum_.reduced] if pairs else []
-    return [*found, *two]
+    types = {cost.model.arrays[array].dtype for array, _ in sum_.accesses()}
+    units = [u for u in cost.target.units if u.in_registers and types <= {t for each in u.operands for t in each.types}]
+    return [*found, *(SumLoop(dim, unit.shape.k) for unit in units for dim in sum_.reduced)]
 
 
 def _shape(model: KernelModel, tree: Tree, statement: int, whole: Sequence[SumLoop]) -> _Shape | None:

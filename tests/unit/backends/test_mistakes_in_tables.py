@@ -19,8 +19,8 @@ def test_a_pass_that_does_not_exist() -> None:
     ("target", "problem"),
     [
         ("msc.nowhere:Mine", "the pass 'mine' .* cannot be loaded: No module named"),
-        ("msc.lowering.cpu.pair_products:Mine", "the pass 'mine' .* cannot be loaded: .* no attribute"),
-        ("msc.lowering.cpu.pair_products:PairProducts", "is not a pass with the name 'mine'"),
+        ("msc.lowering.cpu.vectorize.vectorize:Mine", "the pass 'mine' .* cannot be loaded: .* no attribute"),
+        ("msc.lowering.cpu.vectorize.vectorize:Vectorize", "is not a pass with the name 'mine'"),
     ],
 )
 def test_a_pass_that_is_none(target: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,18 @@ import msc
 from msc.driver.cli import command
 from tests.unit.compiled.effort import EFFORT
 
+PAIRS = """
+base = "generic"
+
+[unit.pairs]
+computes = "c[n] += a[n, k] * b[n, k]"
+shape = { n = 4, k = 2 }
+a = { types = ["bf16"] }
+b = { types = ["bf16"] }
+c = { types = ["f32"] }
+cycles = 1
+latency = 4
+"""
 ROUNDING = 2.0**-8
 """Of bf16, relative: half a unit in the last place."""
 Array = NDArray[np.float64]
@@ -25,7 +37,7 @@ Array = NDArray[np.float64]
 def portable(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A machine that any processor is, and is said to have the instruction."""
     path = tmp_path_factory.mktemp("machines") / "pairs.toml"
-    path.write_text('base = "generic"\n[vectors]\nbf16_products = 2\n', encoding="utf-8")
+    path.write_text(PAIRS, encoding="utf-8")
     return str(path)
 
 
@@ -114,4 +126,4 @@ def test_the_instruction_is_in_the_c_of_machines_that_have_it(tmp_path: Path, ma
         command, ["compile", str(tmp_path / "product.mir"), "--march", march, "-o", str(target)]
     )
     assert result.exit_code == 0, result.output
-    assert ("add_products_f32x16(load" in target.read_text(encoding="utf-8")) is there
+    assert ("vdpbf16ps_f32x16(load" in target.read_text(encoding="utf-8")) is there

@@ -6,21 +6,29 @@ from dataclasses import replace
 
 import pytest
 
-from msc.cost.matrix_units import copies, unit_cycles
+from msc.cost.matrix_units import copies, unit_cycles, unit_of
 from msc.cost.prediction import KernelCost, predict
 from msc.cost.statement_loops import statement_loops
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import from_lines
+from msc.targets.abilities import Operand, Shape, Unit
 from msc.targets.catalogue import machine_named
-from msc.targets.machine import Machine, MatrixUnit, Scratchpad
+from msc.targets.machine import Machine, Scratchpad
 from tests.unit.cost.test_cost import product
 
 PLAIN = machine_named("x86-64-v3")
-UNIT = MatrixUnit(
-    name="cube", shape=(16, 16, 16), input="f32", output="f32", cycles=2, latency=20, reads=("PAD",), writes=""
+UNIT = Unit(
+    name="cube",
+    computes="c[m, n] += a[m, k] * b[k, n]",
+    shape=Shape(16, 16, 16),
+    a=Operand(("f32",), "PAD"),
+    b=Operand(("f32",), "PAD"),
+    c=Operand(("f32",), "memory"),
+    cycles=2,
+    latency=20,
 )
 PAD = Scratchpad(name="PAD", bytes=1 << 20, bytes_per_cycle=128, latency=30, align=64, beside="L2")
-CUBE = replace(PLAIN, matrix=(UNIT,), scratchpads=(PAD,))
+CUBE = replace(PLAIN, instructions=(UNIT,), scratchpads=(PAD,))
 
 
 def tiles(mark: str = " intrinsic cube") -> Tree:
@@ -35,7 +43,9 @@ def tiles(mark: str = " intrinsic cube") -> Tree:
 
 
 def cycles(machine: Machine, tree: Tree) -> float | None:
-    return unit_cycles(tree, statement_loops(tree)[0].around, machine)
+    around = statement_loops(tree)[0].around
+    unit = unit_of(around, machine)
+    return None if unit is None else unit_cycles(tree, around, unit)
 
 
 def test_each_instruction_takes_the_cycles_of_its_unit() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from msc.driver.cli import command
+from msc.targets.abilities import Operand, Shape
 from msc.targets.catalogue import machine_named, machine_names
 from msc.targets.machine import FIGURES, Machine
 
@@ -20,11 +21,12 @@ PAGE = Path(__file__).parents[3] / "docs" / "targets.md"
 def tables() -> str:
     """The figures of a file, table by table, as the page has them."""
     parts = [("", Machine), *((f"[{name}]", class_) for name, class_ in FIGURES.items())]
+    parts += [("[unit.NAME] shape, step", Shape), ("[unit.NAME] a, b, c", Operand)]
     return "".join(_table(title, class_) for title, class_ in parts)
 
 
 def _table(title: str, class_: type) -> str:
-    named = any(f.name == "name" for f in fields(class_)) and title
+    named = title in [f"[{name}]" for name, each in FIGURES.items() if any(f.name == "name" for f in fields(each))]
     head = f"`{title[:-1]}.NAME]`" if named else f"`{title}`" if title else "outside tables"
     lines = (f"| `{f.name}` | {f.metadata['text']} | {_default(f)} |" for f in fields(class_) if "text" in f.metadata)
     return "\n".join(["", f"| {head} | | where not given |", "|---|---|---|", *lines, ""])
@@ -70,6 +72,6 @@ def test_the_examples_are_machines(tmp_path: Path) -> None:
         path.write_text(text, encoding="utf-8")
         machines.append(machine_named(str(path)))
     cube, levels = machines
-    assert cube.matrix[0].shape == (16, 16, 16)
+    assert cube.units[0].shape == Shape(16, 16, 16)
     assert cube.scopes == ("PAD", "SUMS")
     assert [level.name for level in levels.levels] == ["L1", "L2", "HBM_CACHE", "HBM"]

@@ -14,13 +14,22 @@ from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.schedule_kernels import illegal
 from msc.schedule.storage.capacity import check_capacity
-from msc.targets.abilities import Abilities, Scope, Unit
+from msc.targets.abilities import Abilities, Operand, Scope, Shape, Unit
 from msc.targets.catalogue import machine_named
-from msc.targets.machine import Machine, MatrixUnit, Scratchpad
+from msc.targets.machine import Machine, Scratchpad
 from tests.unit.poly.kernels import executed, matmul_relu, stencil
 from tests.unit.poly.trees import tree
 
-UNIT = Unit("cube", (4, 4, 2), ("f32",), ("f32",), ("PAD",), "SUMS", (4, 4, 2))
+UNIT = Unit(
+    name="cube",
+    computes="c[m, n] += a[m, k] * b[k, n]",
+    shape=Shape(4, 4, 2),
+    a=Operand(("f32",), "PAD"),
+    b=Operand(("f32",), "PAD"),
+    c=Operand(("f32",), "SUMS"),
+    cycles=1,
+    latency=4,
+)
 ABILITIES = Abilities({**Abilities().scopes, "PAD": Scope("PAD", 192, 32), "SUMS": Scope("SUMS", 128)}, {"cube": UNIT})
 
 LEGAL = """
@@ -46,10 +55,7 @@ def machine(bytes_: int) -> Machine:
         Scratchpad(name="PAD", bytes=bytes_, bytes_per_cycle=64, latency=10, align=32, beside="L2"),
         Scratchpad(name="SUMS", bytes=bytes_, bytes_per_cycle=64, latency=10, align=32, beside="PAD"),
     )
-    unit = MatrixUnit(
-        name="cube", shape=(4, 4, 2), input="f32", output="f32", cycles=1, latency=4, reads=("PAD",), writes="SUMS"
-    )
-    return replace(plain, matrix=(unit,), scratchpads=pads)
+    return replace(plain, instructions=(UNIT,), scratchpads=pads)
 
 
 def problem(text: str, model: KernelModel | None = None) -> str:
@@ -126,7 +132,7 @@ def test_the_strategy_counts_the_room_that_alignment_takes() -> None:
 
 def test_no_unit_takes_other_kernels_and_types() -> None:
     model = matmul_relu()
-    narrow = replace(machine(512), matrix=(replace(machine(512).matrix[0], input="f16"),))
+    narrow = replace(machine(512), instructions=(replace(UNIT, a=Operand(("f16",), "PAD")),))
     assert unit_schedule(model, dependences(model), narrow) is None
     assert unit_schedule(stencil(), dependences(stencil()), machine(512)) is None
 

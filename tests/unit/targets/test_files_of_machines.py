@@ -7,20 +7,21 @@ from pathlib import Path
 import pytest
 
 from msc.support.diagnostics import MscError
+from msc.targets.abilities import Shape
 from msc.targets.catalogue import machine_named, machine_names, shipped
 from msc.targets.machine import Machine
 
 CUBE = """
 base = "x86-64-v3"
 
-[matrix.cube]
-shape = [16, 16, 16]
-input = "f16"
-output = "f32"
+[unit.cube]
+computes = "c[m, n] += a[m, k] * b[k, n]"
+shape = { m = 16, n = 16, k = 16 }
+a = { types = ["f16"], place = "PAD" }
+b = { types = ["f16"], place = "PAD" }
+c = { types = ["f32"], place = "SUMS" }
 cycles = 1
 latency = 20
-reads = ["PAD"]
-writes = "SUMS"
 
 [scratchpad.PAD]
 bytes = 262_144
@@ -35,6 +36,19 @@ bytes_per_cycle = 128
 latency = 30
 align = 64
 beside = "PAD"
+"""
+
+
+LANES = """
+base = "x86-64-v4"
+[unit.dot]
+computes = "c[n] += a[n, k] * b[n, k]"
+shape = { n = 16, k = 4 }
+a = { types = ["i8"] }
+b = { types = ["i8"] }
+c = { types = ["i32"] }
+cycles = 1
+latency = 4
 """
 
 
@@ -73,8 +87,9 @@ def test_a_file_changes_figures_of_its_base(tmp_path: Path) -> None:
 
 def test_matrix_units_and_scratchpads(tmp_path: Path) -> None:
     machine = read(tmp_path, CUBE)
-    (cube,) = machine.matrix
-    assert (cube.name, cube.shape, cube.reads, cube.writes) == ("cube", (16, 16, 16), ("PAD",), "SUMS")
+    (cube,) = machine.units
+    assert (cube.name, cube.shape) == ("cube", Shape(16, 16, 16))
+    assert [operand.place for operand in cube.operands] == ["PAD", "PAD", "SUMS"]
     assert machine.scopes == ("PAD", "SUMS")
     assert [level.name for level in machine.levels] == ["L1", "L2", "L3", "DRAM"]
 
@@ -114,22 +129,27 @@ def test_a_file_puts_a_level_in_front_of_memory(tmp_path: Path) -> None:
         ('base = "generic"\n[memory]\nL1 = 2', 3, 1, "'memory' is a table of tables", ""),
         ('base = "generic"\nflags = "-O2"', 2, 1, "each of which is a string", ""),
         ('base = "generic"\n[ports]\nload = nan', 3, 1, "load is nan", ""),
-        ('base = "generic"\n[matrix.cube]\nshape = [16, 16]', 2, 2, "[matrix.cube] has no input", ""),
+        ('base = "generic"\n[unit.cube]\nshape = { m = 16 }', 2, 2, "[unit.cube] has no computes", ""),
         ("cores = 1", 1, 1, "has no table 'memory'", 'base = "generic"'),
         ("x =", 1, 1, "not TOML", ""),
-        (CUBE.replace('["PAD"]', '["BAD"]'), 10, 1, "no scratchpad 'BAD'", "did you mean 'PAD'?"),
-        (CUBE.replace("[16, 16, 16]", "[16, 16]"), 5, 1, "m, n and k", ""),
-        (CUBE.replace("[16, 16, 16]", "[16, 0, 16]"), 5, 1, "shape is 0; it is 1 or more", "m, n and k"),
-        (CUBE.replace('"f16"', '"f17"'), 6, 1, 'input is "f16" or "bf16"', "element type of the operands"),
-        (CUBE.replace('["PAD"]', '["L2"]'), 10, 1, "no scratchpad 'L2'", "there are: PAD, SUMS"),
-        (CUBE.replace('["PAD"]', '["PAD", "PAD", "SUMS"]'), 10, 1, "reads two operands", ""),
+        (CUBE.replace('place = "PAD"', 'place = "BAD"'), 7, 1, "no scratchpad 'BAD'", "did you mean 'PAD'?"),
+        (CUBE.replace("n = 16", "l = 16"), 6, 1, "[unit.cube.shape] has no 'l'", ""),
+        (CUBE.replace("n = 16", "n = 0"), 6, 1, "n is 0; it is 1 or more", "columns"),
+        (CUBE.replace('"f16"', '"f17"'), 7, 1, 'types is a list, each of which is "f16" or "bf16"', "element types"),
+        (CUBE.replace('place = "PAD"', 'place = "L2"'), 7, 1, "no scratchpad 'L2'", "there are: PAD, SUMS"),
+        (CUBE.replace(', place = "SUMS"', ""), 7, 1, "either all operands are in registers, or none", ""),
+        (CUBE.replace("b[k, n]", "b[k, m]"), 5, 1, "a unit on PAD computes c[m, n] += a[m, k] * b[k, n]", ""),
+        (CUBE.replace("+=", "="), 5, 1, "a unit on PAD computes", ""),
+        (LANES.replace("[n, k] *", "[m, k] *"), 4, 1, "on register computes c[n] += a[n, k] * b[n, k]", ""),
+        (LANES.replace("n = 16", "n = 12"), 5, 1, "n a power of two", ""),
+        (LANES.replace("k = 4", "k = 2"), 5, 1, "so have k factors together", ""),
         (CUBE.replace('"L2"', '"SUMS"'), 18, 1, "no level of memory fills PAD", ""),
         (CUBE.replace('"L2"', '"L5"'), 18, 1, "no memory 'L5'", "there are: L1"),
         (CUBE.replace("align = 32", "align = 33"), 17, 1, "33 bytes are not a power of two", ""),
         (CUBE.replace("PAD", "L1"), 13, 2, "L1 is the name of a memory already", ""),
         (CUBE.replace("PAD", "stack"), 13, 2, "stack is the name of a memory already", ""),
         (CUBE.replace("PAD", "t0"), 13, 2, "t0 is the name of an array of a kernel already", ""),
-        (CUBE.replace("matrix.cube", 'matrix."my unit"'), 4, 2, "'my unit': it consists of letters", ""),
+        (CUBE.replace("unit.cube", 'unit."my unit"'), 4, 2, "'my unit': it consists of letters", ""),
         ('base = "generic"\nstack = 1000', 2, 1, "has no room for four times", ""),
         ('base = "generic"\npage = 5000', 2, 1, "5000 bytes are not a power of two", ""),
         ('base = "generic"\n[code]\noverlap = 7', 3, 1, "overlap is 7.0; it is 0 to 1", "share of loads"),

@@ -88,18 +88,17 @@ static inline uint32_t pair_u32(uint16_t first, uint16_t second)
     return first | (uint32_t)second << 16;
 }
 
-/*** add_products ***/
-/* Adds to each lane the product of the upper bf16 of both, then that of the lower. */
-static inline f32x{n} add_products_f32x{n}(f32x{n} sum, u32x{n} a, u32x{n} b)
+/*** quad ***/
+/* Bytes of four iterations, the first one in the lowest byte of each lane. */
+static inline u32x{n} quad_u32x{n}(i8x{n} a, i8x{n} b, i8x{n} c, i8x{n} d)
 {
-#if defined(__AVX512BF16__) && {n} == 16
-    return (f32x{n})_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
-#elif defined(__AVX512BF16__) && defined(__AVX512VL__) && {n} == 8
-    return (f32x{n})_mm256_dpbf16_ps((__m256)sum, (__m256bh)a, (__m256bh)b);
-#elif defined(__AVX512BF16__) && defined(__AVX512VL__) && {n} == 4
-    return (f32x{n})_mm_dpbf16_ps((__m128)sum, (__m128bh)a, (__m128bh)b);
-#else
-    sum += (f32x{n})(a & 0xffff0000u) * (f32x{n})(b & 0xffff0000u);
-    return sum + (f32x{n})(a << 16) * (f32x{n})(b << 16);
-#endif
+    const u32x{n} low = __builtin_convertvector((u8x{n})a, u32x{n}) | __builtin_convertvector((u8x{n})b, u32x{n}) << 8;
+    const u32x{n} high = __builtin_convertvector((u8x{n})c, u32x{n}) | __builtin_convertvector((u8x{n})d, u32x{n}) << 8;
+    return low | high << 16;
+}
+
+/*** quad_scalar ***/
+static inline uint32_t quad_u32(int8_t a, int8_t b, int8_t c, int8_t d)
+{
+    return (uint8_t)a | (uint32_t)(uint8_t)b << 8 | (uint32_t)(uint8_t)c << 16 | (uint32_t)(uint8_t)d << 24;
 }

@@ -8,11 +8,6 @@
 #pragma GCC optimize("no-schedule-insns")
 #endif
 
-/*** bf16_products ***/
-#if defined(__AVX512BF16__)
-#include <immintrin.h>
-#endif
-
 /*** floor_div ***/
 /* Quotient and remainder rounded towards minus infinity; b > 0. */
 static inline int64_t msc_floor_div(int64_t a, int64_t b)

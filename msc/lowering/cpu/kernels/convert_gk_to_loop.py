@@ -43,6 +43,7 @@ from msc.poly.storage import storage
 from msc.schedule.schedule_kernels import check_given, is_chosen
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.naming import valid_hint
+from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class _Functions:
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
-        self._line = target_of(module).machine.line
+        self._machine = target_of(module).machine
         self._before = next(iter(entries(module)), None)
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._alike: dict[tuple[object, ...], list[func.FuncOp]] = {}
@@ -90,7 +91,7 @@ class _Functions:
         if key not in self._by_structure:
             if not is_chosen(kernel):
                 check_given(kernel)
-            self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs, self._line), kernel)
+            self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs, self._machine), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
@@ -161,15 +162,17 @@ def _schedule(kernel: gk.KernelOp) -> gk.ScheduleAttr:
     return kernel.schedule
 
 
-def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], line: int) -> func.FuncOp:
-    """The function of loops; what it prefetches, it requests once for each `line` of so many bytes."""
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], machine: Machine) -> func.FuncOp:
+    """The function of loops, with the instructions and the lines of a machine."""
     tree = _schedule(kernel).data
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(tile_counts(model, tree).values())
     nests = generate(model, tree)
     places, prefetches = storage(model, tree, nests), requests(model, tree, nests)
-    builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, prefetches, line)
+    builder = KernelFunction(
+        model, nests, inputs, outputs, locations, counts, places, prefetches, machine.line, machine.abilities.units
+    )
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(outputs), i64)

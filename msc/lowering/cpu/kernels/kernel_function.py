@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.analysis.index_ranges import index_range
 from msc.dialects.element_types import BYTES
-from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, PrefetchOp, StoreOp
+from msc.dialects.loop import AddProductsOp, ApplyOp, ForOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import size_attributes
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.buffer_types import contiguous
@@ -23,6 +23,7 @@ from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, over_used, simplified
 from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.compute import Combine, identity
+from msc.poly.contraction import Contraction, contraction_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, ForLoop, Instance, Nest
 from msc.poly.requests import PrefetchRequest
@@ -30,6 +31,7 @@ from msc.poly.scalar import Index, Read, Scalar
 from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
 from msc.support.naming import valid_hint
+from msc.targets.abilities import Unit
 
 _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 """A part of an array, and where it lies."""
@@ -51,7 +53,7 @@ class KernelFunction:
     """Builds the function.
 
     Arguments: inputs, outputs, temporaries as `storage` says, sizes that the call decides. What is prefetched is
-    requested once for each `line` of so many bytes.
+    requested once for each `line` of so many bytes. Loops on `units` become their instructions.
     """
 
     def __init__(
@@ -65,8 +67,9 @@ class KernelFunction:
         storage: Storage,
         requests: Mapping[int, Sequence[PrefetchRequest]],
         line: int,
+        units: Mapping[str, Unit],
     ):
-        self._model = model
+        self._model, self._units = model, units
         self._requests, self._line = requests, line
         self._counts = counts
         self._nests = nests
@@ -119,7 +122,8 @@ class KernelFunction:
         for nest in nests:
             match nest:
                 case ForLoop():
-                    self._loop(nest, scope, block)
+                    if not nest.unit or not self._instruction(nest, scope, block):
+                        self._loop(nest, scope, block)
                 case Body():
                     alone = len(nests) == 1 or not self._storage.has_copies(nest)
                     self._body(nest, scope, block if alone else _scope_in(block))
@@ -140,9 +144,25 @@ class KernelFunction:
         inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})
         self._emit(loop.body, inner, op.body.block)
 
+    def _instruction(self, loop: ForLoop, scope: _Scope, block: Block) -> bool:
+        """Emit a loop over as many terms as an instruction on registers takes, with all below it, as that."""
+        unit, (body,) = self._units[loop.unit], loop.body if len(loop.body) == 1 else (None,)
+        whole = loop.upper - loop.lower == AffineExpr.constant(unit.shape.k)
+        if not unit.in_registers or not whole or not isinstance(body, Instance):
+            return False
+        contraction = contraction_of(self._model, body.statement)
+        if contraction is None or contraction.target in scope.forwarded:
+            return False
+        points = [_at(body, len(scope.variables), loop.lower + k) for k in range(unit.shape.k)]
+        emitters = [_InstanceEmitter(self._model, each, scope, block, self._locations) for each in points]
+        emitters[0].emit_products(contraction, unit, emitters)
+        return True
+
     def _shared(self, loop: ForLoop, scope: _Scope) -> tuple[LoopKind, int]:
         """The kind of a loop, and from how many iterations threads share it: one that never has them is sequential."""
         kind = LoopKind(loop.kind)
+        if loop.unit and self._units[loop.unit].in_registers:
+            return LoopKind.UNROLL, 0
         if kind is not LoopKind.PARALLEL:
             return kind, 0
         fewest, most = bounds(loop.upper - loop.lower, scope.ranges)
@@ -264,6 +284,12 @@ class KernelFunction:
         return any(s.target == array and s.combine for s in self._model.statements)
 
 
+def _at(instance: Instance, dimension: int, value: AffineExpr) -> Instance:
+    """An instance with a value in the place of a dimension of the nest, the innermost."""
+    dims = [*map(AffineExpr.dimension, range(dimension)), value]
+    return replace(instance, index=tuple(simplified(e.replace_dims_and_symbols(dims, [])) for e in instance.index))
+
+
 def _added(block: Block, op: Operation) -> Operation:
     block.add_op(op)
     return op
@@ -301,6 +327,24 @@ class _InstanceEmitter:
         self._insert(
             StoreOp(stored, *_place(self._scope, statement.target, compose(statement.write, self._instance.index)))
         )
+
+    def emit_products(self, product: Contraction, unit: Unit, terms: Sequence[_InstanceEmitter]) -> None:
+        """Emit as one instruction what emitters of a sum's terms would, this one the first of them."""
+        dtype, reads = self._model.arrays[product.target].dtype, (product.a, product.b)
+        order = unit.order(product.a.dtype, product.b.dtype, dtype)
+        assert order is not None
+        a, b = ([term.loaded(reads[k]) for term in terms] for k in order)
+        total = self.loaded(Read(product.target, self._statement.write, dtype))
+        types = [reads[k].dtype for k in order]
+        both = AddProductsOp(unit.name, types, total, a, b, total.type)
+        self._insert(both)
+        place = _place(self._scope, product.target, compose(self._statement.write, self._instance.index))
+        self._insert(StoreOp(both.result, *place))
+
+    def loaded(self, read: Read) -> SSAValue:
+        """An element of an array as it lies in memory."""
+        place = _place(self._scope, read.operand, compose(read.index, self._instance.index))
+        return self._insert(LoadOp(*place, storage_type(read.dtype))).results[0]
 
     def _insert(self, op: Operation) -> Operation:
         op.location = self._location  # pyright: ignore[reportAttributeAccessIssue]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, vector
@@ -12,12 +11,12 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     IndexType,
+    IntegerType,
     ModuleOp,
     StringAttr,
     UnitAttr,
     UnregisteredOp,
     VectorType,
-    f32,
     i1,
     i64,
 )
@@ -109,7 +108,7 @@ class ConvertLoopToScf(ModulePass):
       vector.from_elements) and stores; lanes that are all equal: one load and vector.broadcast;
     - loop.prefetch: nothing, as it is a hint;
     - loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
-    - loop.add_products: arith.extf, arith.mulf and arith.addf of each product;
+    - loop.add_products: each factor extended, a product and a sum of each term;
     - masks of vectors, which xDSL types i1: vectors of i1;
     - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
       returns;
@@ -214,19 +213,27 @@ class _ConvertCall(RewritePattern):
 class _ConvertAddProducts(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: loop.AddProductsOp, rewriter: PatternRewriter, /) -> None:
-        emit, type_ = _inserting(rewriter), cast(VectorType[Attribute], op.result.type)
-        total = op.sum
-        for factors in ((op.a1, op.b1), (op.a0, op.b0)):
-            a, b = (_wide(emit, factor, type_) for factor in factors)
-            total = emit(arith.AddfOp(total, emit(arith.MulfOp(a, b))))
+        emit, total = _inserting(rewriter), op.sum
+        multiply, add = (arith.MuliOp, arith.AddiOp) if _is_integer(total.type) else (arith.MulfOp, arith.AddfOp)
+        for factors in reversed(list(zip(*op.terms, strict=True))):
+            a, b = (_wide(emit, *each, total.type) for each in zip(factors, op.element_types, strict=True))
+            total = emit(add(total, emit(multiply(a, b))))
         rewriter.replace(op, [], [total])
 
 
-def _wide(emit: Emit, factor: SSAValue, type_: VectorType[Attribute]) -> SSAValue:
-    """A factor as a vector of f32."""
+def _is_integer(type_: Attribute) -> bool:
+    """Whether it is an integer, or a vector of them."""
+    return isinstance(type_.element_type if is_vector(type_) else type_, IntegerType)
+
+
+def _wide(emit: Emit, factor: SSAValue, name: str, type_: Attribute) -> SSAValue:
+    """A factor in the type of the sum."""
+    operation = {"u": "arith.extui", "i": "arith.extsi"}.get(name[0], "arith.extf")
+    element = type_.element_type if is_vector(type_) else type_
     if is_vector(factor.type):
-        return emit(loop.LanesOp("arith.extf", [factor], type_))
-    return emit(vector.BroadcastOp(emit(arith.ExtFOp(factor, f32)), type_))
+        return emit(loop.LanesOp(operation, [factor], type_))
+    wide = emit(loop.LanesOp(operation, [factor], element))
+    return emit(vector.BroadcastOp(wide, type_)) if is_vector(type_) else wide
 
 
 class _ConvertLoad(RewritePattern):

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, Integer
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
+from msc.dialects.loop import AddProductsOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.vectorize.vector_reductions import combiner_of
 from msc.lowering.cpu.vectorize.vector_tails import Tail
@@ -78,6 +78,8 @@ class VectorBody:
                 self._put(op.clone(), op)
             case ApplyOp():
                 self._apply(op)
+            case AddProductsOp():
+                self._products(op)
             case memref.LoadOp():
                 self._uniform(op, "it reads at a computed index")
             case _ if op.regions or len(op.results) != 1:
@@ -140,6 +142,14 @@ class VectorBody:
             self._put(LanesOp(op.operation.data, operands, type_, op.predicate), op)
         else:
             self._put(type(op).create(operands=operands, result_types=[type_], properties=op.properties), op)
+
+    def _products(self, op: AddProductsOp) -> None:
+        """Of a sum that is a vector; factors that are the same in all lanes stay scalars."""
+        total = self._value(op.sum)
+        a, b = ([self._value(term) for term in side] for side in op.terms)
+        if any(map(self._differs, (*a, *b))):
+            total = self._broadcast(total)
+        self._put(AddProductsOp(op.unit.data, op.element_types, total, a, b, total.type), op)
 
     def _moved(self, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue], tuple[int, ...]]:
         """The index of the first lane, and the steps between lanes; what else is computed is the same in all lanes."""

@@ -155,6 +155,16 @@ func.func @main(%x: tensor<2x24x3x3xf32>, %w: tensor<96x24x3x3xf32>) -> tensor<2
 }
 """
 
+PAIR = """
+[unit.pair]
+computes = "c[n] += a[n, k] * b[n, k]"
+shape = { n = 8, k = 2 }
+a = { types = ["bf16"] }
+b = { types = ["bf16"] }
+c = { types = ["f32"] }
+cycles = 1
+latency = 4
+"""
 PAIRS = """
 func.func @main(%x: tensor<8x63xf32>, %y: tensor<63x40xf32>) -> tensor<8x40xf32> {
   %a = ms.cast %x {dtype = bf16}
@@ -255,7 +265,7 @@ MODELS = {
     "twice": (TWICE, ("cse",)),
     "recurrence": (RECURRENCE, ("invariants", "recurrences")),
     "padded": (PADDED, ("pads",)),
-    "pairs": (PAIRS, ("pairs",)),
+    "units": (PAIRS, ("units",)),
     "patches": (PATCHES, ("patches",)),
     "product": (PRODUCT, ("products",)),
     "scores": (SCORES, ("attention-gradients",)),
@@ -281,7 +291,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (text, _) in MODELS.items():
         (folder / f"{name}.safetensors").write_bytes(save(arrays))
         (folder / f"{name}.mir").write_text(text, "utf-8")
-    (folder / "machine.toml").write_text('base = "x86-64-v3"\n[vectors]\nbf16_products = 2\n', "utf-8")
+    (folder / "machine.toml").write_text(f'base = "x86-64-v3"\n{PAIR}', "utf-8")
     return folder
 
 

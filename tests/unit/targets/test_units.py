@@ -1,0 +1,113 @@
+"""Each instruction on registers of msc's machines: its C gives what its compute definition says, on random operands."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from msc.codegen.c.instructions import instruction
+from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import CType
+from msc.targets.abilities import Unit
+from msc.targets.catalogue import shipped
+from msc.targets.detection import detect_cpu
+from msc.targets.machine import Machine
+
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{{
+    uint32_t state = 1;
+    for (int round = 0; round < 2000; ++round) {{
+        union {{ uint32_t words[3][{n}]; {c} c[3]; {word} w[3]; }} x;
+        for (int k = 0; k < 3 * {n}; ++k) {{
+            state = state * 1664525u + 1013904223u;
+            uint32_t bits = state ^ state >> 15;
+            if ({is_float})
+                bits = k < {n} ? 0x3f800000u | (bits & 0x7fffffu) : (bits & 0x80ff80ffu) | 0x3f003f00u;
+            x.words[k / {n}][k % {n}] = bits;
+        }}
+        const {c} got = {own}(x.c[0], x.w[1], x.w[2]), said = {plain}(x.c[0], x.w[1], x.w[2]);
+        for (int k = 0; k < {n}; ++k)
+            if ({is_float} ? fabs((double)got[k] - said[k]) > 1e-5 : got[k] != said[k])
+                return printf("lane %d\\n", k), 1;
+    }}
+    return 0;
+}}
+"""
+
+
+def instructions() -> Iterator[tuple[str, Unit]]:
+    """Each distinct instruction, and a machine with it."""
+    seen = set[Unit]()
+    for name, machine in shipped().items():
+        for unit in machine.instructions:
+            if unit.in_registers and unit not in seen:
+                seen.add(unit)
+                yield name, unit
+
+
+def program(unit: Unit, lanes: int) -> str:
+    """C that compares the unit's text with its compute definition."""
+    (sum_,) = unit.c.types
+    prelude, sums = Prelude(), CType(sum_, lanes)
+    prelude.headers |= {"math.h", "string.h"}
+    types = (unit.a.types[0], unit.b.types[0])
+    own = instruction(prelude, unit, types, sums)
+    plain = instruction(prelude, replace(unit, name="plain", text="", narrower=()), types, sums)
+    word = prelude.type_name(CType("u32", lanes))
+    names = {"own": own, "plain": plain, "c": sums.name, "word": word, "is_float": int(sums.is_float)}
+    return prelude.text() + MAIN.format(n=lanes, **names)
+
+
+FLAGS = {
+    "avx512_bf16": "-mavx512bf16", "avx512_vnni": "-mavx512vnni", "avx_vnni": "-mavxvnni",
+    "asimddp": "-march=armv8.2-a+dotprod",
+}  # fmt: skip
+"""Flags of GCC for features."""
+
+
+def compiler_of(machine: Machine) -> tuple[str, list[str]]:
+    """The C compiler for a machine's architecture, and what runs its programs here; skips where there is none."""
+    here = detect_cpu().architecture
+    if machine.architecture in ("", here):
+        return "cc", []
+    compiler, runner = f"{machine.architecture}-linux-gnu-gcc", f"qemu-{machine.architecture}"
+    if shutil.which(compiler) is None or shutil.which(runner) is None:
+        pytest.skip(f"needs {compiler} and {runner}")
+    return compiler, [runner, "-cpu", "max", "-L", f"/usr/{machine.architecture}-linux-gnu"]
+
+
+@pytest.mark.parametrize(("name", "unit"), list(instructions()), ids=lambda each: getattr(each, "name", each))
+def test_the_c_of_each_unit_is_its_definition(tmp_path: Path, name: str, unit: Unit) -> None:
+    machine = shipped()[name]
+    compiler, runner = compiler_of(machine)
+    has_all = bool(runner) or set(unit.needs) <= detect_cpu().flags
+    for lanes in (unit.shape.n >> k for k in range(1 + len(unit.narrower))):
+        path = tmp_path / f"{lanes}.c"
+        path.write_text(program(unit, lanes), encoding="utf-8")
+        command = [
+            compiler,
+            "-std=c11",
+            "-O2",
+            "-ffp-contract=fast",
+            *machine.flags,
+            *(FLAGS[need] for need in unit.needs),
+            "-o",
+            tmp_path / "run",
+            path,
+            "-lm",
+        ]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+        if has_all:
+            run = subprocess.run([*runner, tmp_path / "run"], capture_output=True, text=True, check=False)
+            assert run.returncode == 0, f"{unit.name} for {lanes} lanes: {run.stdout}{run.stderr}"
+    if not has_all:
+        pytest.skip(f"compiled, not run: this processor lacks {', '.join(unit.needs)}")
