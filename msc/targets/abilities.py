@@ -61,7 +61,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Operand:
+class UnitOperand:
     """An operand of an instruction."""
 
     types: tuple[ElementType, ...] = figure("its element types")
@@ -84,9 +84,9 @@ class Unit:
     name: str
     computes: str = figure(f"its compute definition: in registers `{LANES}`, else as `c[m, n] += a[m, k] * b[k, n]`")
     shape: Shape = figure("points of one instruction, such as `{ n = 16, k = 4 }`")
-    a: Operand = figure('the left factor, such as `{ types = ["f16"], place = "PAD" }`')
-    b: Operand = figure("the right factor")
-    c: Operand = figure("the sums")
+    a: UnitOperand = figure('the left factor, such as `{ types = ["f16"], place = "PAD" }`')
+    b: UnitOperand = figure("the right factor")
+    c: UnitOperand = figure("the sums")
     cycles: float = figure("between the starts of two; in registers: of a port of arithmetic", least=1e-3)
     latency: float = figure("of one")
     step: Shape = figure("multiples to which scratchpads round m, n and k; none: the shape", Shape(0, 0, 0))
@@ -102,7 +102,7 @@ class Unit:
         return all(operand.place == REGISTER for operand in self.operands)
 
     @property
-    def operands(self) -> tuple[Operand, Operand, Operand]:
+    def operands(self) -> tuple[UnitOperand, UnitOperand, UnitOperand]:
         """a, b and c."""
         return self.a, self.b, self.c
 

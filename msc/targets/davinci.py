@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_type_hints
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.targets.abilities import PLAIN, Abilities, ElementType, Operand, Scope, Shape, Unit
+from msc.targets.abilities import PLAIN, Abilities, ElementType, Scope, Shape, Unit, UnitOperand
 from msc.targets.reading import merged
 
 DEFAULT_TARGET = "ascend910b1"
@@ -275,9 +275,9 @@ class DavinciTarget:
             computes="c[m, n] += a[m, k] * b[n, k]",
             shape=Shape(4095, 4095, 4095),
             step=Shape(16, 16, 16),
-            a=Operand(cube, "l0a"),
-            b=Operand(cube, "l0b"),
-            c=Operand(("f32", "i32"), "l0c"),
+            a=UnitOperand(cube, "l0a"),
+            b=UnitOperand(cube, "l0b"),
+            c=UnitOperand(("f32", "i32"), "l0c"),
             cycles=1.0,
             latency=self.cube.latency,
         )

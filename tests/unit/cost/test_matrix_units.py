@@ -11,7 +11,7 @@ from msc.cost.prediction import KernelCost, predict
 from msc.cost.statement_loops import statement_loops
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import from_lines
-from msc.targets.abilities import Operand, Shape, Unit
+from msc.targets.abilities import Shape, Unit, UnitOperand
 from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine, Scratchpad
 from tests.unit.cost.test_cost import product
@@ -21,9 +21,9 @@ UNIT = Unit(
     name="cube",
     computes="c[m, n] += a[m, k] * b[k, n]",
     shape=Shape(16, 16, 16),
-    a=Operand(("f32",), "PAD"),
-    b=Operand(("f32",), "PAD"),
-    c=Operand(("f32",), "memory"),
+    a=UnitOperand(("f32",), "PAD"),
+    b=UnitOperand(("f32",), "PAD"),
+    c=UnitOperand(("f32",), "memory"),
     cycles=2,
     latency=20,
 )

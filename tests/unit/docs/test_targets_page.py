@@ -11,7 +11,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from msc.driver.cli import command
-from msc.targets.abilities import Operand, Shape
+from msc.targets.abilities import Shape, UnitOperand
 from msc.targets.catalogue import machine_named, machine_names
 from msc.targets.machine import FIGURES, Machine
 
@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "targets.md"
 def tables() -> str:
     """The figures of a file, table by table, as the page has them."""
     parts = [("", Machine), *((f"[{name}]", class_) for name, class_ in FIGURES.items())]
-    parts += [("[unit.NAME] shape, step", Shape), ("[unit.NAME] a, b, c", Operand)]
+    parts += [("[unit.NAME] shape, step", Shape), ("[unit.NAME] a, b, c", UnitOperand)]
     return "".join(_table(title, class_) for title, class_ in parts)
 
 

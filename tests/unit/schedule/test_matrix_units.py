@@ -14,7 +14,7 @@ from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.schedule_kernels import illegal
 from msc.schedule.storage.capacity import check_capacity
-from msc.targets.abilities import Abilities, Operand, Scope, Shape, Unit
+from msc.targets.abilities import Abilities, Scope, Shape, Unit, UnitOperand
 from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine, Scratchpad
 from tests.unit.poly.kernels import executed, matmul_relu, stencil
@@ -24,9 +24,9 @@ UNIT = Unit(
     name="cube",
     computes="c[m, n] += a[m, k] * b[k, n]",
     shape=Shape(4, 4, 2),
-    a=Operand(("f32",), "PAD"),
-    b=Operand(("f32",), "PAD"),
-    c=Operand(("f32",), "SUMS"),
+    a=UnitOperand(("f32",), "PAD"),
+    b=UnitOperand(("f32",), "PAD"),
+    c=UnitOperand(("f32",), "SUMS"),
     cycles=1,
     latency=4,
 )
@@ -132,7 +132,7 @@ def test_the_strategy_counts_the_room_that_alignment_takes() -> None:
 
 def test_no_unit_takes_other_kernels_and_types() -> None:
     model = matmul_relu()
-    narrow = replace(machine(512), instructions=(replace(UNIT, a=Operand(("f16",), "PAD")),))
+    narrow = replace(machine(512), instructions=(replace(UNIT, a=UnitOperand(("f16",), "PAD")),))
     assert unit_schedule(model, dependences(model), narrow) is None
     assert unit_schedule(stencil(), dependences(stencil()), machine(512)) is None
 
