@@ -1,5 +1,20 @@
 """MindSpore's `context`: settings, of which the mode is the one that msc acts on."""
 
 from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
+from msc.frontend.parallel import (
+    ParallelMode,
+    get_auto_parallel_context,
+    get_ps_context,
+    reset_auto_parallel_context,
+    reset_ps_context,
+    set_auto_parallel_context,
+    set_ps_context,
+)
 
-__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "get_context", "reset_context", "set_context"]
+COMPATIBLE, LAX, STRICT = "COMPATIBLE", "LAX", "STRICT"
+
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "ParallelMode", "get_auto_parallel_context",
+    "get_context", "get_ps_context", "reset_auto_parallel_context", "reset_context", "reset_ps_context",
+    "set_auto_parallel_context", "set_context", "set_ps_context",
+]  # fmt: skip

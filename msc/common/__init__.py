@@ -1,11 +1,12 @@
 """MindSpore's `common`: the names that programs import from there. Nothing is defined here."""
 
-from msc.frontend.boundary import publish
-from msc.frontend.dtypes import DType
-from msc.frontend.parameter import Parameter, ParameterTuple
-from msc.frontend.randomness import get_seed, set_seed
-from msc.ops import Tensor
+from msc.frontend import boundary
+from msc.frontend.dtypes import DType as DType
+from msc.frontend.mutable import mutable as mutable
+from msc.frontend.parameter import Parameter as Parameter
+from msc.frontend.parameter import ParameterTuple as ParameterTuple
+from msc.frontend.randomness import get_seed as get_seed
+from msc.frontend.randomness import set_seed as set_seed
+from msc.ops import Tensor as Tensor
 
-__all__ = ["DType", "Parameter", "ParameterTuple", "Tensor", "get_seed", "set_seed"]
-
-publish(globals(), __all__, "common")
+boundary.surface(globals(), "common")

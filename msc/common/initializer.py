@@ -1,5 +1,7 @@
 """MindSpore's `common.initializer`."""
 
+from collections.abc import Sequence
+
 from msc.frontend.initializers import (
     Constant,
     HeNormal,
@@ -15,10 +17,19 @@ from msc.frontend.initializers import (
     XavierNormal,
     XavierUniform,
     Zero,
+    fans,
     initializer,
 )
 
 __all__ = [
-    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "TruncatedNormal",
-    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
+    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal",
+    "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
 ]  # fmt: skip
+
+
+_calculate_fan_in_and_fan_out = fans  # which programs import
+
+
+def _calculate_correct_fan(shape: Sequence[int], mode: str) -> float:  # pyright: ignore[reportUnusedFunction]
+    """The number of inputs or outputs of an element, as `mode` says."""
+    return fans(tuple(shape))[mode.lower() == "fan_out"]

@@ -19,35 +19,14 @@ from msc.dataset.text_files import CSVDataset, Shuffle, TextFileDataset
 from msc.dataset.zipping import zip
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
-from msc.frontend.old_paths import old_paths
 
 __all__ = [
-    "BatchInfo",
-    "CSVDataset",
-    "Cifar10Dataset",
-    "Cifar100Dataset",
-    "Dataset",
-    "DistributedSampler",
-    "GeneratorDataset",
-    "ImageFolderDataset",
-    "MnistDataset",
-    "NumpySlicesDataset",
-    "PKSampler",
-    "RandomSampler",
-    "Sampler",
-    "Schema",
-    "SequentialSampler",
-    "Shuffle",
-    "SubsetRandomSampler",
-    "SubsetSampler",
-    "TFRecordDataset",
-    "TextFileDataset",
-    "WeightedRandomSampler",
-    "config",
-    "zip",
-]
+    "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DistributedSampler",
+    "GeneratorDataset", "ImageFolderDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "RandomSampler",
+    "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset",
+    "TextFileDataset", "WeightedRandomSampler", "config", "zip",
+]  # fmt: skip
 
-old_paths("msc.dataset", "msc.dataset", "engine engine.datasets engine.iterators engine.samplers")
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")
 
 

@@ -147,8 +147,9 @@ def _arrays(data: Any, column_names: Any) -> tuple[tuple[str, ...], list[Array]]
 
 
 def _row_of(value: Any, columns: tuple[str, ...]) -> Row:
-    """What a user's object gives for a row: a tuple with a value for each column, or the value of the only one."""
-    parts: tuple[Any, ...] = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
+    """What a user's object gives for a row: a value for each column, in a tuple or a list, or that of the only one."""
+    is_row = isinstance(value, tuple) or (isinstance(value, list) and len(columns) > 1)
+    parts: tuple[Any, ...] = tuple(cast("Sequence[Any]", value)) if is_row else (value,)
     if len(parts) != len(columns):
         raise ApiTypeError(
             "MSC0872",

@@ -145,11 +145,11 @@ def set_context(**settings: Any) -> Context:
     return Context(before)
 
 
-def get_context(name: str) -> Any:
+def get_context(attr_key: str) -> Any:
     """The value of a setting. Raises MSC0814."""
-    if name not in _settings:
-        raise ApiValueError("MSC0814", f"there is no setting '{name}'", help=did_you_mean(name, _DEFAULTS))
-    return _settings[name]
+    if attr_key not in _settings:
+        raise ApiValueError("MSC0814", f"there is no setting '{attr_key}'", help=did_you_mean(attr_key, _DEFAULTS))
+    return _settings[attr_key]
 
 
 def reset_context() -> None:

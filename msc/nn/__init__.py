@@ -1,6 +1,6 @@
 """Cells: the layers that networks are made of, as MindSpore's `nn`."""
 
-from msc.frontend import boundary, old_paths
+from msc.frontend import boundary
 from msc.nn.activation import *
 from msc.nn.basic import *
 from msc.nn.cell import *
@@ -21,12 +21,3 @@ from msc.nn.recurrent import *
 from msc.nn.transformer import *
 
 boundary.surface(globals(), "nn")
-
-old_paths.old_paths(
-    "msc.nn",
-    "msc.nn",
-    "dynamic_lr layer layer.activation layer.basic layer.container layer.conv layer.dense layer.embedding "
-    "layer.image layer.math layer.normalization layer.padding layer.pooling layer.rnn_cells layer.rnns "
-    "layer.transformer learning_rate_schedule loss loss.loss optim.ada_grad optim.adam optim.ftrl optim.lamb "
-    "optim.momentum optim.rmsprop optim.sgd wrap wrap.cell_wrapper wrap.grad_reducer wrap.loss_scale",
-)

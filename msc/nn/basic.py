@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from msc import ops
 from msc.frontend import dtypes
@@ -30,6 +31,13 @@ class Dense(Cell):
 
     Weight and bias begin uniform within 1 / sqrt(in). `activation` is a name or a cell.
     """
+
+    MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "bias_add": lambda _: ops.BiasAdd(),
+        "matmul": lambda _: ops.MatMul(transpose_b=True),
+        "reshape": lambda _: ops.Reshape(),
+        "shape_op": lambda _: ops.Shape(),
+    }
 
     def __init__(
         self,

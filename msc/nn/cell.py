@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, cast
 
 from msc.frontend import settings
 from msc.frontend.boundary import public
@@ -60,6 +60,9 @@ class Cell(metaclass=CountedType):
 
     An attribute's name is the name of the parameter or cell: `conv1.weight` is `weight` of the cell `conv1`.
     """
+
+    MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    """What MindSpore's classes have for subclasses with a `construct` of their own, made when it is asked for."""
 
     @public_initialiser
     def __init__(self, auto_prefix: object = True, flags: Mapping[str, Any] | None = None) -> None:
@@ -221,6 +224,9 @@ class Cell(metaclass=CountedType):
             return own["_cells"][name]
         if name.startswith("__"):
             raise AttributeError(name)
+        for kind in type(self).__mro__:
+            if name in vars(kind).get("MEMBERS", ()):
+                return vars(kind)["MEMBERS"][name](self)
         known = [*own["_params"], *own["_cells"], *(n for n in dir(self) if not n.startswith("_"))]
         raise ApiAttributeError("MSC0821", f"{type(self).__name__} has no attribute '{name}'", help=hint(name, known))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DTypeLike
 from msc.frontend.initializers import Init
@@ -97,6 +99,13 @@ class Conv2d(Convolution):
     """Convolution of images `[n, in, h, w]` -> `[n, out, h', w']`, weight `[out, in / group, kh, kw]`."""
 
     SPATIAL: ClassVar[int] = 2
+    MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "bias_add": lambda self: ops.BiasAdd(self.data_format),
+        "conv2d": lambda self: ops.Conv2D(
+            self.out_channels, self.kernel_size, 1, self.pad_mode, self.padding, self.stride, self.dilation, self.group,
+            self.data_format,
+        ),
+    }  # fmt: skip
 
     def __init__(
         self,

@@ -219,8 +219,9 @@ class TripletMarginLoss(LossBase):
         self.eps = eps
         self.margin = margin
 
-    def construct(self, x: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return ops.triplet_margin_loss(x, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
+    def construct(self, x: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | float | None = None) -> Tensor:
+        least = self.margin if margin is None else margin
+        return ops.triplet_margin_loss(x, positive, negative, least, self.p, self.eps, self.swap, self.reduction)
 
 
 class DiceLoss(LossBase):

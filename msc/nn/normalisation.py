@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from msc import ops
 from msc.frontend import dtypes
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _BatchNorm(Cell):
+class BatchNorm(Cell):
     """Base: (x - mean) / sqrt(variance + eps) * gamma + beta for each channel of `[n, c, ...]`.
 
     While the cell is trained (or `use_batch_statistics` is True) mean and variance are those of the batch, and the
@@ -87,19 +87,19 @@ class _BatchNorm(Cell):
         )
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(BatchNorm):
     """Batch normalisation of `[n, c]` or `[n, c, w]`."""
 
     RANKS: ClassVar[tuple[int, ...]] = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(BatchNorm):
     """Batch normalisation of images `[n, c, h, w]`."""
 
     RANKS: ClassVar[tuple[int, ...]] = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(BatchNorm):
     """Batch normalisation of volumes `[n, c, d, h, w]`."""
 
     RANKS: ClassVar[tuple[int, ...]] = (5,)
@@ -110,6 +110,10 @@ class LayerNorm(Cell):
 
     gamma and beta have `normalized_shape`, the sizes from `begin_params_axis` on.
     """
+
+    MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "layer_norm": lambda self: ops.LayerNorm(self.begin_norm_axis, self.begin_params_axis, self.epsilon)
+    }
 
     def __init__(
         self,

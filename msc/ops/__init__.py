@@ -9,6 +9,7 @@ from msc.ops.activation import *
 from msc.ops.aliases import *
 from msc.ops.arithmetic import *
 from msc.ops.clipping import *
+from msc.ops.collectives import *
 from msc.ops.comparison import *
 from msc.ops.creation import *
 from msc.ops.custom import *

@@ -114,7 +114,7 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: int = 2, eps: float = 1e-06,
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | float = 1.0, p: int = 2, eps: float = 1e-06,
     swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """max(0, distance to the positive - distance to the negative + margin)."""
@@ -125,7 +125,9 @@ def triplet_margin_loss(
     far = distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
-    loss = at_least_0(add(sub(distance(anchor, positive), far), float(margin)))
+    loss = at_least_0(
+        add(sub(distance(anchor, positive), far), margin if isinstance(margin, Tensor) else float(margin))
+    )
     return reduced(loss, reduction, "triplet_margin_loss")
 
 

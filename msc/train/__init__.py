@@ -8,9 +8,8 @@ from importlib import import_module
 
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
-from msc.frontend.old_paths import old_paths
 from msc.nn.metrics import *
-from msc.train import metrics
+from msc.nn import metrics
 from msc.train import callback, model, serialization
 from msc.train.callback import *
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
@@ -21,13 +20,12 @@ from msc.train.summary import SummaryCollector, SummaryRecord
 
 __all__ = [
     "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model", "SummaryCollector",
-    "SummaryRecord", "callback", "data_sink", "load_checkpoint", "load_param_into_net", "metrics",
-    "model", "save_checkpoint", "serialization",
-]
+    "SummaryRecord", "callback", "data_sink", "load_checkpoint", "load_param_into_net", "metrics", "model",
+    "save_checkpoint", "serialization",
+]  # fmt: skip
 __all__ += callback.__all__
 __all__ += metrics.__all__
 
-old_paths("msc.train", "msc.amp", "amp loss_scale_manager")
 publish(globals(), ["Model", "data_sink", "load_checkpoint", "load_param_into_net", "save_checkpoint"], "train")
 
 

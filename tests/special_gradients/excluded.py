@@ -93,6 +93,8 @@ _NAMES: dict[str, str] = {
         "ops.print_ ops.several ops.value_and_grad ops.vjp ops.vmap nn.Cell nn.CellDict nn.CellList "
         "nn.DynamicLossScaleUpdateCell nn.FixedLossScaleUpdateCell nn.ForwardValueAndGrad nn.LossBase "
         "nn.SequentialCell nn.TrainOneStepCell nn.TrainOneStepWithLossScaleCell nn.WithEvalCell nn.WithLossCell "
+        "ops.AllGather ops.AllReduce ops.AlltoAll ops.Barrier ops.Broadcast ops.NeighborExchange ops.ReduceOp "
+        "ops.ReduceScatter ops.barrier nn.DistributedGradReducer nn.PipelineGradReducer "
         "nn.get_activation nn.get_metric_fn nn.get_metrics nn.names "
         "mnp.apply_along_axis mnp.bool_ mnp.e mnp.float16 mnp.float32 "
         "mnp.float64 mnp.float_ mnp.inf mnp.int16 mnp.int32 mnp.int64 mnp.int8 mnp.int_ mnp.nan mnp.newaxis "

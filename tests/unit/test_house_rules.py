@@ -17,8 +17,8 @@ MINDSPORE_COMMON = ROOT / "msc" / "common"
 """The one exception: MindSpore's users import `common.initializer`, `common.dtype` and the like by these names."""
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
-OF_MINDSPORE = {"Constant", "Identity", "Pad"}
-"""The initializers `Constant` and `Identity`, the cells `Identity` and `Pad`, the transform of images `Pad`."""
+OF_MINDSPORE = {"Constant", "Event", "Identity", "Layout", "Pad"}
+"""Initializers, cells and transforms `Constant`, `Identity`, `Pad`; `hal.Event` and `parallel.Layout`."""
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}
 
 

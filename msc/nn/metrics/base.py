@@ -66,6 +66,10 @@ class Metric(Published):
             raise ApiValueError("MSC0877", f"{self.name}: update takes {count} arrays, not {len(inputs)}")
         return [self._array(value) for value in inputs]
 
+    def _convert_data(self, data: Any) -> Array:
+        """A tensor, a list or an array as an array, for metrics written for MindSpore."""
+        return self._array(data)
+
     def _array(self, value: Any) -> Array:
         array = concrete(value, self.name) if isinstance(value, Tensor) else np.asarray(value)
         if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":

@@ -6,8 +6,8 @@ chains become one loop a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -24,7 +24,14 @@ from msc.support.wording import a
 
 __all__ = ["Optimizer"]
 
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
+
+
+def opt_init_args_register(fn: FunctionT) -> FunctionT:
+    """The initialiser of an optimizer itself, which MindSpore has keep its arguments."""
+    return fn
 
 
 class Optimizer(Cell):
@@ -36,6 +43,26 @@ class Optimizer(Cell):
     it, times a parameter is added to its gradient, but, without groups, of those named beta and gamma. Gradients are
     divided by `loss_scale`; a group with `grad_centralization` takes their means off. Raises MSC0858.
     """
+
+    MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "_parameters": lambda self: self.parameters,
+        "assignadd": lambda _: ops.AssignAdd(),
+        "cast": lambda _: ops.Cast(),
+        "decay_flags": lambda self: tuple(bool(decay) for decay in self._decays),
+        "dynamic_lr": lambda self: any(not isinstance(rate, float | Parameter) for rate in self._rates),
+        "exec_weight_decay": lambda self: any(map(bool, self._decays)),
+        "global_step_increase_tensor": lambda _: Tensor(1, dtypes.int32),
+        "hyper_map": lambda _: ops.HyperMap(),
+        "is_group_lr": lambda self: self.is_group,
+        "is_group_params_ordered": lambda self: self.is_group,
+        "map_": lambda _: ops.Map(),
+        "need_scale": lambda self: self.loss_scale != 1,
+        "optim_filter": lambda self: (True,) * len(self.parameters),
+        "param_length": lambda self: len(self.parameters),
+        "reciprocal_scale": lambda self: Tensor(1 / self.loss_scale, dtypes.float32),
+        "use_parallel": lambda _: False,
+        "weight_decay": lambda self: self.get_weight_decay(),
+    }
 
     def __init__(
         self,
@@ -257,6 +284,10 @@ class Optimizer(Cell):
         step = self.global_step.value()
         decays = [decay(step) if isinstance(decay, Cell) else decay for decay in self._decays]
         return tuple(decays) if self.is_group else max(decays, key=float)
+
+    def broadcast_params(self, optim_result: Any) -> Any:
+        """Give the parameters to other devices, of which there are none: the result of the update itself."""
+        return optim_result
 
     def begin_step(self) -> Any:
         """What is computed once for all parameters, and handed to `updated` as `shared`."""

@@ -11,6 +11,7 @@ from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, all_finite
 from msc.nn.optim.optimizer import Optimizer
+from msc.nn.optim.steps import TrainOneStepCell
 from msc.ops import Tensor
 
 __all__ = ["TrainOneStepWithLossScaleCell"]
@@ -22,6 +23,8 @@ class TrainOneStepWithLossScaleCell(Cell):
     `scale_sense` is the cell that updates the scale, or a tensor or number, the scale. Gives the loss, whether the
     gradients overflowed, and the scale; the loss alone unless `returns_state`. Raises MSC0882.
     """
+
+    MEMBERS = TrainOneStepCell.MEMBERS
 
     def __init__(self, network: Cell, optimizer: Optimizer, scale_sense: Any, *, returns_state: bool = True) -> None:
         super().__init__(auto_prefix=False)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from msc import ops
+from msc.frontend import dtypes
 from msc.frontend.parameter import ParameterTuple
+from msc.frontend.process_group import HCCL_WORLD_COMM_GROUP, group_of, refused
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.optimizer import Optimizer
 
-__all__ = ["ForwardValueAndGrad", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
+__all__ = [
+    "DistributedGradReducer", "ForwardValueAndGrad", "PipelineGradReducer", "TrainOneStepCell", "WithEvalCell",
+    "WithLossCell",
+]  # fmt: skip
 
 
 class WithLossCell(Cell):
@@ -69,6 +76,41 @@ class ForwardValueAndGrad(Cell):
         return self.network(*given), self._gradient(*inputs)
 
 
+class DistributedGradReducer(Cell):
+    """The gradients of all devices taken together: of one device its own. Raises MSC0895 for several devices."""
+
+    def __init__(
+        self,
+        parameters: Any,
+        mean: bool | None = None,
+        degree: int | None = None,
+        fusion_type: int = 1,
+        group: str = HCCL_WORLD_COMM_GROUP,
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        group_of(group, "DistributedGradReducer")
+        if degree not in (None, 1):
+            raise refused(f"DistributedGradReducer: degree is {degree}", "degree is get_group_size(), 1")
+        self.param_count, self.mean, self.degree = len(list(parameters)), bool(mean), 1
+        self.fusion_type = fusion_type
+
+    def construct(self, grads: Any) -> Any:
+        return grads
+
+
+class PipelineGradReducer(DistributedGradReducer):
+    """The same for the stages of a pipeline, of which there is one."""
+
+    def __init__(self, parameters: Any, scale_sense: float = 1.0, opt_shard: Any = None) -> None:
+        super().__init__(parameters)
+        if opt_shard:
+            raise refused("PipelineGradReducer: opt_shard needs several devices", "leave it out")
+        self.scale_sense = scale_sense
+
+    def construct(self, grads: Any) -> Any:
+        return tuple(g / self.scale_sense for g in grads)
+
+
 class TrainOneStepCell(Cell):
     """One step of training: from the inputs of a network that gives a loss to the loss, with the parameters updated.
 
@@ -76,6 +118,19 @@ class TrainOneStepCell(Cell):
     A subclass with a `construct` of its own has `network`, `optimizer`, `weights`, `sens`, `grad` (a `GradOperation` by
     the weights, with sens) and `grad_reducer`.
     """
+
+    MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "allreduce": lambda _: ops.AllReduce(),
+        "base": lambda _: Tensor(1, dtypes.float32),
+        "cast": lambda _: ops.Cast(),
+        "degree": lambda _: 1,
+        "hyper_map": lambda _: ops.HyperMap(),
+        "is_distributed": lambda _: False,
+        "less_equal": lambda _: ops.LessEqual(),
+        "map_": lambda _: ops.Map(),
+        "mean": lambda _: False,
+        "reduce_sum": lambda _: ops.ReduceSum(),
+    }
 
     def __init__(
         self, network: Cell, optimizer: Optimizer, sens: float | None = None, return_grad: bool = False

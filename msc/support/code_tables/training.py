@@ -149,4 +149,22 @@ CODES = (
         "A batch norm that is trained is given one value for each channel. Its variance has divisor N - 1, which is 0: "
         "`moving_variance` becomes NaN, as in MindSpore, and so does every evaluation.",
     ),
+    Code(
+        "MSC0895",
+        "more than one process",
+        "A program asks for ranks, groups, devices or files of several processes. msc runs one: rank 0 of 1, with one "
+        "device, where all modes of `ParallelMode` are the same. The help says what to leave out.",
+    ),
+    Code(
+        "MSC0896",
+        "device that is not there",
+        "A device, a stream, an event or a setting of `runtime`, `hal` and `device_context` that there is not. The "
+        "only device is the CPU of this machine, number 0; `msc sim` runs kernels on a simulated Ascend.",
+    ),
+    Code(
+        "MSC0897",
+        "argument that a check refused",
+        "A program checks its own arguments with MindSpore's internal `_checkparam`, and one is not what the check "
+        "says.",
+    ),
 )
