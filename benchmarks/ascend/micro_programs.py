@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from msc.backends.simulation.library_schedules import library_schedule
 from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder
 from msc.lowering.ascend.matmul import matmul_kernel
-from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.schedule.cube.products import MatmulShape
 from msc.sim.machine import L2State
 from msc.sim.result import SimulationResult
 from msc.targets.davinci import davinci_target
@@ -188,9 +189,9 @@ def ladder_step(machine: str, base: tuple[int, int, int], pipe: str | None) -> f
     def cycles(steps: int) -> float:
         m, n, k = base
         shape = MatmulShape(m, n, k * steps, transpose_b=True)
-        wishes = MatmulWishes(cores=1, base=base, depth_a1=1, depth_b1=1, big_packets=False)
         target = davinci_target(machine)
-        result = run(matmul_kernel(shape, matmul_schedule(shape, target, wishes), target))
+        schedule = library_schedule(shape, target, cores=1, base=base, depth_a1=1, depth_b1=1, big_packets=False)
+        result = run(matmul_kernel(shape, schedule, target))
         return result.cycles if pipe is None else result.busy(pipe)
 
     return (cycles(192) - cycles(64)) / 128

@@ -112,6 +112,43 @@ def _note_dims(expr: AffineExpr, found: set[int]) -> None:
         _note_dims(expr.rhs, found)
 
 
+def spread(expr: AffineExpr, inner: Mapping[int, range], outer: Mapping[int, range]) -> int:
+    """How far apart two values of an expression are at most while the `outer` dimensions stay.
+
+    Raises ValueError for an expression that is neither linear nor made of quotients and remainders by numbers.
+    """
+    form = linear_form(expr)
+    if form is not None:
+        return sum(abs(c) * (len(inner[d]) - 1) * inner[d].step for d, c in form.coefficients.items() if d in inner)
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            return spread(lhs, inner, outer) + spread(rhs, inner, outer)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
+            return abs(factor) * spread(lhs, inner, outer)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=divisor)):
+            found = spread(lhs, inner, outer)
+            return found // divisor if _begins_at_multiple(lhs, divisor, inner, outer) else -(-found // divisor)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, AffineConstantExpr(value=divisor)):
+            found = spread(lhs, inner, outer)
+            return found if found < divisor and _begins_at_multiple(lhs, divisor, inner, outer) else divisor - 1
+        case _:
+            raise ValueError(f"{expr} is no quotient")
+
+
+def _begins_at_multiple(expr: AffineExpr, divisor: int, inner: Mapping[int, range], outer: Mapping[int, range]) -> bool:
+    """Whether the least value of an expression is a multiple of a number, wherever the outer dimensions are."""
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=factor)):
+            return _begins_at_multiple(lhs, divisor * factor, inner, outer)
+        case _:
+            form = linear_form(expr)
+    if form is None:
+        return False
+    least = form.constant + sum(c * inner[d][0 if c > 0 else -1] for d, c in form.coefficients.items() if d in inner)
+    moving = (c * step for d, c in form.coefficients.items() if d in outer for step in (outer[d].start, outer[d].step))
+    return all(each % divisor == 0 for each in (least, *moving))
+
+
 def bounds(expr: AffineExpr, ranges: Mapping[int, range]) -> tuple[int, int]:
     """Smallest and largest value of an expression that is linear or a quotient of such.
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, SCHEDULED, SHAPES_KNOWN, UNSCHEDULED
 from msc.analysis.target import Target, target_of
@@ -38,6 +38,7 @@ from msc.poly.schedule_tree.shared_proofs import prove_kind
 from msc.poly.schedule_tree.text import from_lines, line_of, to_lines
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.storage import storage
+from msc.schedule.cube.kernels import scheduled_model
 from msc.schedule.known_loops import KnownLoops
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.storage.capacity import check_capacity
@@ -255,10 +256,10 @@ def is_chosen(kernel: gk.KernelOp) -> bool:
 
 def check_given(kernel: gk.KernelOp) -> None:
     """Raise MSC0408 unless the schedule that a kernel carries is one for it, and isl proves it."""
-    schedule, model = kernel.schedule, kernel_model(kernel)
+    schedule, model = kernel.schedule, scheduled_model(kernel)
     problem = ScheduleError("it is no schedule")
     if schedule is not None:
-        problem = illegal(model, kernel_dependences(kernel), schedule.data, target_of(kernel).cores.abilities)
+        problem = illegal(model, dependences(model), schedule.data, target_of(kernel).cores.abilities)
         problem = problem or misplaced(model, schedule.data)
     if problem is None:
         return

@@ -143,15 +143,17 @@ class Abilities:
     """The scopes and units of a machine by name.
 
     `overlaps`: whether one buffer can be filled while another is read. `parallel`: how many nested loops may run in
-    parallel. `lanes`: whether points of a vector loop are lanes of registers, which some statements and bounds do not
-    allow. `prefetches`: whether it has caches that prefetches fill. `shares_tails`: whether the tail of a parallel loop
-    is an iteration like the others, and may be the only one; on a processor, the calling thread runs it.
+    parallel, `cores` the most cores that one may name. `lanes`: whether points of a vector loop are lanes of registers,
+    which some statements and bounds do not allow. `prefetches`: whether it has caches that prefetches fill.
+    `shares_tails`: whether the tail of a parallel loop is an iteration like the others, and may be the only one; on a
+    processor, the calling thread runs it.
     """
 
     scopes: Mapping[str, Scope] = field(default_factory=_plain_scopes)
     units: Mapping[str, Unit] = field(default_factory=dict[str, Unit])
     overlaps: bool = False
     parallel: int = 1
+    cores: int = 0
     lanes: bool = True
     prefetches: bool = True
     shares_tails: bool = False

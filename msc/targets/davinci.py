@@ -287,6 +287,7 @@ class DavinciTarget:
             {unit.name: unit},
             overlaps=True,
             parallel=_AXES,
+            cores=max(self.cores.cube, self.cores.vector),
             lanes=False,
             prefetches=False,
             shares_tails=True,

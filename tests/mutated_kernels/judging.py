@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msc.backends.simulation.kernels import arguments_of, kernel_text, parse_kernels, read_kernels
+from msc.backends.simulation.library_schedules import library_schedule
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.race_check import faults_told, global_buffers, simulator
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
-from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.vector import vector_kernel, vector_schedule
 from msc.runtime.text_library import text_library
+from msc.schedule.cube.products import MatmulShape
 from msc.sim.machine import FUNCTION, TIME, Launch, simulate
 from msc.sim.sources import CHECK_FLAGS, kernel_sources
 from msc.support.diagnostics import MscError
@@ -42,12 +44,12 @@ def kernels() -> Mapping[str, DavinciKernelOp]:
         made[operation] = vector_kernel(operation, 4000, "f16", schedule, B1)
     shape = MatmulShape(128, 128, 128, transpose_b=True)
     for name, wishes in (
-        ("packets", MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=8, depth_b1=4, unit_flag=True)),
-        ("plain", MatmulWishes(cores=1, base=(64, 64, 64), big_packets=False)),
+        ("packets", dict[str, Any](cores=2, base=(64, 64, 32), depth_a1=8, depth_b1=4, unit_flag=True)),
+        ("plain", dict[str, Any](cores=1, base=(64, 64, 64), big_packets=False)),
     ):
-        made[f"product, {name}"] = matmul_kernel(shape, matmul_schedule(shape, B1, wishes), B1)
+        made[f"product, {name}"] = matmul_kernel(shape, library_schedule(shape, B1, **wishes), B1)
     for machine, via in ((B1, "gm"), (PR, "ub")):
-        schedule = matmul_schedule(shape, machine, MatmulWishes(cores=2, base=(64, 64, 64)))
+        schedule = library_schedule(shape, machine, cores=2, base=(64, 64, 64))
         made[f"product with gelu, {via}"] = fused_matmul_kernel(shape, schedule, machine, "gelu", via)
     return made
 

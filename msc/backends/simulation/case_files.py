@@ -9,12 +9,13 @@ from math import prod
 from pathlib import Path
 from typing import Any, cast
 
+from msc.backends.simulation.library_schedules import library_schedule
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.copies import CopySchedule, copy_kernel
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
-from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.vector import FORMULAS, vector_kernel, vector_schedule
+from msc.schedule.cube.products import MatmulShape
 from msc.sim.machine import L2_STARTS, L2State
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
 from msc.support.files import read_source
@@ -174,7 +175,7 @@ def _matmul(case: Case) -> DavinciKernelOp:
     turned_a, turned_b = (bool(keys.get(key, False)) for key in ("transpose_a", "transpose_b"))
     shape = MatmulShape(m, n, k, dtype, out, turned_a, turned_b, fractal=layout == "NZ")
     wishes: dict[str, Any] = {key: _frozen(value) for key, value in case.schedule.items() if key != "via"}
-    schedule = matmul_schedule(shape, target, MatmulWishes(**wishes))
+    schedule = library_schedule(shape, target, **wishes)
     if not target.features.fixpipe_to_gm:
         if dtype != "f16" or layout == "NZ":
             raise _wrong(case.name, f"{target.name} multiplies f16 in rows here", "dtype is f16 and layout ND")

@@ -7,29 +7,12 @@ from dataclasses import dataclass
 from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, rows_of_image
-from msc.lowering.ascend.convolutions import CubeConvolution
 from msc.lowering.ascend.matmul import MatmulWriter
-from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
 from msc.lowering.ascend.operands import NOTHING, Epilogue, FractalOperand, Operand, OutputTile, Rows, RowsOperand, Way
 from msc.lowering.ascend.rows_to_l1 import Matrix
-
-
-def convolution_shape(convolution: CubeConvolution, out_dtype: str, *, bias: bool) -> MatmulShape:
-    """The product that a convolution is for each image and group: pixels by output channels."""
-    c = convolution
-    image = c.height.size * c.width.size * c.pixel
-    steps = {axis: c.product.out.strides.get(axis, 0) for axis in c.product.batch}
-    return MatmulShape(
-        c.pixels, c.outputs, c.depth, c.product.dtype, out_dtype, transpose_b=True,
-        batch=tuple(
-            BatchAxis(c.parts, c.channels, c.outputs * c.c0, step)
-            if axis == c.group
-            else BatchAxis(c.images, image, 0, step)
-            for axis, step in steps.items()
-        ),
-        row_c=c.product.out.strides.get(c.product.m, 0) or c.outputs * c.parts, bias=bias,
-    )  # fmt: skip
+from msc.schedule.cube.convolutions import CubeConvolution, rows_of_image
+from msc.schedule.cube.products import MatmulShape
+from msc.schedule.cube.trees import CubeSchedule
 
 
 @dataclass(frozen=True)
@@ -97,19 +80,18 @@ class ConvolutionWriter(MatmulWriter):
         self,
         builder: KernelBuilder,
         shape: MatmulShape,
-        tiling: ConvolutionTiling,
+        schedule: CubeSchedule,
         convolution: CubeConvolution,
         epilogue: Epilogue = NOTHING,
         operands: tuple[tuple[Buffer, int], ...] = (),
     ) -> None:
-        self.tiling, self.convolution = tiling, convolution
-        super().__init__(builder, shape, tiling.schedule, epilogue, operands)
+        self.convolution = convolution
+        super().__init__(builder, shape, schedule, epilogue, operands)
 
     def make_operand(self, is_a: bool) -> Operand:
-        t, c, (base_m, base_n, base_k) = self.tiling, self.convolution, self.tiling.schedule.base
-        packet, buffers = t.packet(c, is_a=is_a), t.buffers_a if is_a else t.buffers_b
-        way = Way(is_a, base_m if is_a else base_n, base_k, c.depth, packet, buffers, 0 if is_a else 3)
+        c, way = self.convolution, self.way(is_a, self.convolution.depth)
         if is_a:
-            return ImageOperand(self.builder, way, self.sources[0], c, t.groups_a, self.halves)
+            groups = way.packet * way.step // (c.taps * c.c0)
+            return ImageOperand(self.builder, way, self.sources[0], c, groups, self.halves)
         rows = Rows(self.sources[1], c.outputs * c.parts, False, c.c0)
         return FractalOperand(self.builder, way, rows, c.product.dtype, self.halves)

@@ -6,37 +6,43 @@ What follows the sums runs on the Fixpipe where that can do it, else on the vect
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from msc.dialects import davinci
+from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
-from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, convolution_tilings
-from msc.lowering.ascend.convolutions import CubeConvolution, convolution
-from msc.lowering.ascend.cube_trees import schedule_in, tree_of
-from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
+from msc.lowering.ascend.convolution import ConvolutionWriter
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
-from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
 from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.matmul import MatmulWriter
-from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.operands import Epilogue, OutputTile
-from msc.lowering.ascend.products import CubeProduct, StridedArray, cube_product, matmul_shape, outline
 from msc.lowering.ascend.tile_program import TileProgram, tile_program
 from msc.lowering.ascend.tile_writer import TileSource
-from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.text import to_lines
+from msc.poly.schedule_tree.nodes import ScheduleError
+from msc.schedule.cube.kernels import CubeKernel, cube_kernel
+from msc.schedule.cube.products import StridedArray
+from msc.schedule.cube.strategy import cube_schedule
+from msc.schedule.cube.trees import CubeSchedule, schedule_in
 from msc.support.diagnostics import MscError
 
 
 def write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
-    """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take."""
+    """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take.
+
+    Raises MSC0408 for a schedule that the cube cannot follow.
+    """
     features = request.target.features
     if not request.is_static or len(request.outputs) != 1 or not (features.nd2nz or features.ub_to_l1):
         return None
+    kernel = cube_kernel(request.model, request.target)
+    if kernel is None:
+        return None
+    program = None if kernel.form is not None else tile_program(kernel.product)
+    if kernel.form is None and (program is None or kernel.shape.out_dtype not in ("f16", "bf16", "f32")):
+        return None
     try:
-        return _write(request)
+        return _Kernel(request, kernel, _schedule(request, kernel)).write(program)
     except MscError as problem:
         if any(each.code != "MSC1021" for each in problem.diagnostics):
             raise
@@ -45,64 +51,28 @@ def write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
         return None
 
 
-def _write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
-    target, out_dtype = request.target, request.model.arrays[request.outputs[0]].dtype
-    model = with_group_loops(request.model)
-    product = cube_product(model, target)
-    plain = None if product is None else matmul_shape(product, out_dtype)
-    windows = convolution(model, target) if plain is None else None
-    product = product if windows is None else windows.product
-    if product is None or (plain is None and windows is None):
-        return None
-    form = fixpipe_form(product, target.buffers.bt) if target.features.fixpipe_to_gm else None
-    program = None if form is not None else tile_program(product)
-    if form is None and (program is None or out_dtype not in ("f16", "bf16", "f32")):
-        return None
-    bias = form is not None and form.bias is not None
-    if windows is not None:
-        if request.schedule is not None:
-            raise request.refused("the cube", "msc chooses the tiles of a convolution")
-        tiling = convolution_tilings(windows, target, out_dtype, bias=bias)[0]
-        shape = convolution_shape(windows, out_dtype, bias=bias)
-        return _Kernel(request, product, shape, tiling.schedule, (windows, tiling)).write(form, program)
-    assert plain is not None
-    shape = replace(plain, bias=bias)
-    schedule = _schedule(request, model, product, shape)
-    return _Kernel(request, product, shape, schedule).write(form, program)
-
-
-def _schedule(request: KernelRequest, model: KernelModel, product: CubeProduct, shape: MatmulShape) -> MatmulSchedule:
-    """The schedule that the kernel carries, or by rule, noted on it. Raises MSC0408 for one it cannot follow."""
-    outlined, target = outline(model, request.target), request.target
-    assert outlined is not None
-    if not have_same_loops(model, request.model):
-        if request.schedule is not None:
-            raise request.refused("the cube", "msc chooses the tiles of a product of groups")
-        return matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
-    if request.schedule is not None:
-        made = schedule_in(request.schedule.data, shape, product, target)
-        meant = tree_of(model, outlined, product, made)
-        if meant is None or meant.body != request.schedule.data.body:
-            notes = () if meant is None else tuple(to_lines(meant))
-            raise request.refused("the cube", "its loops are no tiles of a product in L1 and L0", notes)
-        request.note(request.schedule)
-        return made
-    made = matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
-    base = " x ".join(map(str, made.base))
-    reason = f"base tiles of {base} (m, n, k) on {made.cores} of {target.cores.cube} cube cores"
-    request.note(tree_of(model, outlined, product, made), [reason])
-    return made
+def _schedule(request: KernelRequest, kernel: CubeKernel) -> CubeSchedule:
+    """What the schedule says that the kernel carries, or that of the strategy, noted on it. Raises MSC0408, MSC1021."""
+    tree, reasons = request.schedule, list[str]()
+    if tree is None:
+        chosen, reason = cube_schedule(kernel, request.target)
+        tree, reasons = ScheduleAttr(chosen), [reason]
+    try:
+        found = schedule_in(tree.data, kernel, request.target)
+    except ScheduleError as problem:
+        raise request.refused("the cube", str(problem)) from problem
+    request.note(tree, reasons)
+    return found
 
 
 @dataclass(frozen=True)
 class _Kernel:
     request: KernelRequest
-    product: CubeProduct
-    shape: MatmulShape
-    schedule: MatmulSchedule
-    windows: tuple[CubeConvolution, ConvolutionTiling] | None = None
+    kernel: CubeKernel
+    schedule: CubeSchedule
 
-    def write(self, form: FixpipeForm | None, program: TileProgram | None) -> davinci.DavinciKernelOp:
+    def write(self, program: TileProgram | None) -> davinci.DavinciKernelOp:
+        form = self.kernel.form
         if form is not None:
             builder = self.request.builder("cube", self.schedule.cores)
             bias = None if form.bias is None else self._bias(builder, form.bias[0])
@@ -117,16 +87,18 @@ class _Kernel:
             [self._source(builder, access) for access, _ in program.rows],
         )
         via = "ub" if coupled else "gm"
-        return write_fused(builder, self.shape, self.schedule, program, inputs, via, partial(self._writer, builder))
+        return write_fused(
+            builder, self.kernel.shape, self.schedule, program, inputs, via, partial(self._writer, builder)
+        )
 
     def _writer(self, builder: KernelBuilder, epilogue: Epilogue) -> MatmulWriter:
-        out = self._place(builder, self.product.out)
-        if self.windows is not None:
-            windows, tiling = self.windows
-            operands = ((self._argument(builder, windows.image), 0), (self._argument(builder, windows.filters), 0), out)
-            return ConvolutionWriter(builder, self.shape, tiling, windows, epilogue, operands)
-        operands = (self._place(builder, self.product.a), self._place(builder, self.product.b), out)
-        return MatmulWriter(builder, self.shape, self.schedule, epilogue, operands)
+        kernel, schedule = self.kernel, self.schedule
+        out, windows = self._place(builder, kernel.product.out), kernel.windows
+        if windows is not None:
+            operands = ((self._argument(builder, kernel.a), 0), (self._argument(builder, kernel.b), 0), out)
+            return ConvolutionWriter(builder, kernel.shape, schedule, windows, epilogue, operands)
+        operands = (self._place(builder, kernel.product.a), self._place(builder, kernel.product.b), out)
+        return MatmulWriter(builder, kernel.shape, schedule, epilogue, operands)
 
     def _argument(self, builder: KernelBuilder, array: int) -> Buffer:
         return builder.arguments[(*self.request.inputs, *self.request.outputs).index(array)]
@@ -141,12 +113,12 @@ class _Kernel:
     def _source(self, builder: KernelBuilder, access: StridedArray) -> Callable[[OutputTile], TileSource]:
         """Where an array begins for a tile of the batch."""
         argument = self._argument(builder, access.array)
-        steps = [access.strides.get(axis, 0) for axis in self.product.batch]
+        steps = [access.strides.get(axis, 0) for axis in self.kernel.product.batch]
 
         def source(tile: OutputTile) -> TileSource:
             first = expression(access.first)
             for place, step in zip(tile.batch, steps, strict=False):
                 first = expression(place) * step + first
-            return TileSource(argument, access.strides.get(self.product.m, 0), first)
+            return TileSource(argument, access.strides.get(self.kernel.product.m, 0), first)
 
         return source

@@ -16,10 +16,11 @@ from xdsl.ir.affine import AffineExpr
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.matmul import MatmulWriter
-from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape
 from msc.lowering.ascend.operands import Epilogue, OutputTile
 from msc.lowering.ascend.tile_program import TileProgram, formula_program
 from msc.lowering.ascend.tile_writer import Spot, TileSource, TileWriter
+from msc.schedule.cube.products import MatmulShape
+from msc.schedule.cube.trees import CubeSchedule
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import Pipe, Space
@@ -45,7 +46,7 @@ def check_path(builder: KernelBuilder, via: str) -> None:
 
 
 def fused_matmul_kernel(
-    shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, operation: str, via: str = "gm"
+    shape: MatmulShape, schedule: CubeSchedule, target: DavinciTarget, operation: str, via: str = "gm"
 ) -> DavinciKernelOp:
     """The kernel of `operation`(A B). Raises MSC1021 for a path that the machine has not."""
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
@@ -58,7 +59,7 @@ def fused_matmul_kernel(
 def write_fused(
     builder: KernelBuilder,
     shape: MatmulShape,
-    schedule: MatmulSchedule,
+    schedule: CubeSchedule,
     program: TileProgram,
     inputs: Inputs,
     via: str = "gm",
@@ -105,7 +106,7 @@ def write_fused(
 
 class _VectorPart:
     def __init__(
-        self, builder: KernelBuilder, shape: MatmulShape, schedule: MatmulSchedule, writer: TileWriter, inputs: Inputs
+        self, builder: KernelBuilder, shape: MatmulShape, schedule: CubeSchedule, writer: TileWriter, inputs: Inputs
     ) -> None:
         self.b, self.shape, self.schedule, self.writer, self.inputs = builder, shape, schedule, writer, inputs
 

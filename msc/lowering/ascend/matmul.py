@@ -15,8 +15,6 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
-from msc.lowering.ascend.dealt_tiles import Deal
-from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, scalar_cycles
 from msc.lowering.ascend.operands import (
     NOTHING,
     Epilogue,
@@ -27,6 +25,8 @@ from msc.lowering.ascend.operands import (
     Rows,
     Way,
 )
+from msc.schedule.cube.products import MatmulShape
+from msc.schedule.cube.trees import MOST_BUFFERS, CubeSchedule
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
@@ -35,7 +35,7 @@ _Range = tuple[Expr, Expr]
 
 
 def matmul_kernel(
-    shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, relu: bool = False
+    shape: MatmulShape, schedule: CubeSchedule, target: DavinciTarget, relu: bool = False
 ) -> DavinciKernelOp:
     """The kernel of C = A B on `schedule.cores` cube cores. Raises MSC1021 for what does not fit."""
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
@@ -52,7 +52,7 @@ class MatmulWriter:
         self,
         builder: KernelBuilder,
         shape: MatmulShape,
-        schedule: MatmulSchedule,
+        schedule: CubeSchedule,
         epilogue: Epilogue = NOTHING,
         operands: tuple[tuple[Buffer, int], ...] = (),
     ) -> None:
@@ -64,8 +64,7 @@ class MatmulWriter:
         base_m, base_n, _ = schedule.base
         sums = base_m * base_n
         alloc = builder.alloc
-        self.halves = 2 if schedule.double_buffer and _halves_fit(builder.target, shape, schedule) else 1
-        self.sum_halves = 2 if not schedule.unit_flag and 8 * sums <= builder.target.buffers.l0c else 1
+        self.halves, self.sum_halves = schedule.halves, schedule.sums
         self._block = builder.block_index()
         self.sources = self._arguments()
         self.c = self.sources[2]
@@ -87,21 +86,22 @@ class MatmulWriter:
 
     def make_operand(self, is_a: bool) -> Operand:
         """A or B: matrices in rows, or in fractals."""
-        shape, schedule, (base_m, base_n, base_k) = self.shape, self.schedule, self.schedule.base
-        depth = schedule.depth_a1 if is_a else schedule.depth_b1
-        packet, buffers = schedule.packet(depth), schedule.buffers(depth)
-        way = Way(
-            is_a, base_m if is_a else base_n, base_k, shape.k, packet, buffers, 0 if is_a else 3, self._rotation()
-        )
+        shape, way = self.shape, self.way(is_a, self.shape.k, self._rotation())
         transposed = shape.transpose_a if is_a else not shape.transpose_b
         rows = Rows(self.sources[0 if is_a else 1], shape.rows[0 if is_a else 1], transposed, shape.c0)
         kind = FractalOperand if shape.fractal else MatrixOperand
         return kind(self.builder, way, rows, shape.dtype, self.halves)
 
+    def way(self, is_a: bool, depth: int, rotation: AffineExpr | None = None) -> Way:
+        """How A or B comes, of `depth` iterations of k."""
+        schedule, number = self.schedule, 0 if is_a else 1
+        extent, step, first = schedule.base[number], schedule.base[2], number * MOST_BUFFERS
+        return Way(is_a, extent, step, depth, schedule.packets[number], schedule.buffers[number], first, rotation)
+
     def _rotation(self) -> AffineExpr | None:
         """Where in k this core begins: whole packets, where k has only such."""
         schedule = self.schedule
-        packet = max(schedule.packet(schedule.depth_a1), schedule.packet(schedule.depth_b1)) * schedule.base[2]
+        packet = max(schedule.packets) * schedule.base[2]
         if not schedule.rotated or self.shape.k % packet:
             return None
         return self._block % (self.shape.k // packet) * packet
@@ -113,8 +113,8 @@ class MatmulWriter:
 
     def visit_tiles(self, visit: Callable[[OutputTile], None]) -> None:
         """The loops over the tiles of a core's part, around what `visit` writes."""
-        if self.schedule.deal is not None:
-            self._dealt(self.schedule.deal, visit)
+        if self.schedule.in_turn:
+            self._in_turn(visit)
             return
         builder, (rows, columns) = self.builder, self.schedule.grid
         block = self._block
@@ -132,15 +132,16 @@ class MatmulWriter:
         with builder.loop(first, stop, 1, "batch") as index:
             self._parts(m, n, visit, self._in_batch(index))
 
-    def _dealt(self, deal: Deal, visit: Callable[[OutputTile], None]) -> None:
+    def _in_turn(self, visit: Callable[[OutputTile], None]) -> None:
         """Core after core takes the next tile, product after product of a batch."""
         (rows, columns), (base_m, base_n, _) = self.schedule.grid, self.schedule.base
         each = rows * columns
-        with self.builder.loop(self._block, each * self.shape.count, deal.cores, "tile") as number:
+        with self.builder.loop(self._block, each * self.shape.count, self.schedule.cores, "tile") as number:
             batch = self._in_batch(number // each) if self.shape.batch else self._whole()
-            row, column = deal.place(number % each if self.shape.batch else number, (rows, columns))
+            in_product = number % each if self.shape.batch else number
+            row, column = place_in_turn(in_product, (rows, columns), self.schedule.along, self.schedule.high)
             tile = self._tile(row * base_m, column * base_n, self.shape.m, self.shape.n, batch)
-            visit(replace(tile, turn=number // deal.cores))
+            visit(replace(tile, turn=number // self.schedule.cores))
 
     def _whole(self) -> OutputTile:
         a, b, c = self._first
@@ -171,7 +172,10 @@ class MatmulWriter:
         with b.loop(first_m, end_m, part_m, "part_m") as pm, b.loop(first_n, end_n, part_n, "part_n") as pn:
             stop_m = b.minimum(pm + part_m, end_m, name="stop_m")
             stop_n = b.minimum(pn + part_n, end_n, name="stop_n")
-            with b.loop(pn, stop_n, base_n, "n") as column, b.loop(pm, stop_m, base_m, "m") as row:
+            n, m = (pn, stop_n, base_n, "n"), (pm, stop_m, base_m, "m")
+            outer, inner = (n, m) if self.schedule.along == "n" else (m, n)
+            with b.loop(*outer) as first, b.loop(*inner) as second:
+                column, row = (first, second) if self.schedule.along == "n" else (second, first)
                 visit(self._tile(row, column, stop_m, stop_n, batch))
 
     def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr, batch: OutputTile) -> OutputTile:
@@ -225,7 +229,7 @@ class MatmulWriter:
     def _sum_jointly(self, tile: OutputTile) -> None:
         b, base_k, k = self.builder, self.schedule.base[2], self.shape.k
         packet = self.a.packet * base_k
-        ahead = self.schedule.deal is not None and self.a.buffers > 1 and self.a.pipe is Pipe.MTE2
+        ahead = self.schedule.in_turn and self.a.buffers > 1 and self.a.pipe is Pipe.MTE2
         if ahead:
             self._load_both(tile, AffineExpr.constant(0))
         with b.loop(0, k, packet, "k_outer") as outer:
@@ -314,9 +318,8 @@ class MatmulWriter:
 
     def _scalar_work(self) -> None:
         """What the scalar unit computes in a step, beside handing over 8 instructions and those of the moves."""
-        target = self.builder.target
         packets = 6 / self.a.packet if self._joint else 5 / self.a.packet + 5 / self.b.packet
-        work = round(scalar_cycles(self.schedule, target) - (8 + packets) * target.queues.issue)
+        work = round(self.schedule.scalar_cycles - (8 + packets) * self.builder.target.queues.issue)
         if work > 0:
             self.builder.emit("scalar_work", cycles=work)
 
@@ -392,8 +395,9 @@ class MatmulWriter:
             self.builder.wait_flag(source, target, event)
 
 
-def _halves_fit(target: DavinciTarget, shape: MatmulShape, schedule: MatmulSchedule) -> bool:
-    """Whether L0A and L0B hold two base tiles each."""
-    m, n, k = schedule.base
-    bytes_k = 2 * k * DTYPES[shape.dtype]
-    return bytes_k * m <= target.buffers.l0a and bytes_k * n <= target.buffers.l0b
+def place_in_turn(number: AffineExpr, tiles: tuple[int, int], along: str, high: int) -> tuple[AffineExpr, AffineExpr]:
+    """The row and the column of the tile of a number: `tiles` counts both, and bands along m or n are `high` tiles."""
+    across = tiles[1] if along == "m" else tiles[0]
+    inside = number % (high * across)
+    first = number // (high * across) * high + inside % high
+    return (first, inside // high) if along == "m" else (inside // high, first)

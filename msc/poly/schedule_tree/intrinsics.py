@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import TypeAlias
 
 from msc.poly.contraction import Contraction, contraction_of
 from msc.poly.kernel_text import array_names
@@ -11,11 +12,18 @@ from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Loop, Run, ScheduleError, Tree
 from msc.targets.abilities import Abilities, Role, Unit
 
+Places: TypeAlias = Mapping[str, Sequence[str]]
+"""By array the scopes that it has in the nearest block that places it."""
 ROLES: tuple[Role, ...] = ("batch", "m", "n", "k")
 
 
 def check_intrinsic(
-    model: KernelModel, tree: Tree, loop: Loop, left: Mapping[str, int], placed: Mapping[str, str], abilities: Abilities
+    model: KernelModel,
+    tree: Tree,
+    loop: Loop,
+    left: Mapping[str, int],
+    placed: Places,
+    abilities: Abilities,
 ) -> None:
     """Raise ScheduleError unless the unit of `loop` performs it and all below it as one instruction.
 
@@ -81,10 +89,10 @@ def operand_scopes(product: Contraction, unit: Unit) -> Iterator[tuple[int, str,
     yield product.target, unit.scope_of(2), ("m", "n")
 
 
-def _check_places(model: KernelModel, product: Contraction, unit: Unit, loop: Loop, placed: Mapping[str, str]) -> None:
+def _check_places(model: KernelModel, product: Contraction, unit: Unit, loop: Loop, placed: Places) -> None:
     names = array_names(model)
     for array, scope, _ in operand_scopes(product, unit):
-        lives = placed.get(names[array], "memory")
-        if scope and lives != scope:
-            message = f"{names[array]} is placed in {lives}, but {unit.name} accesses it in {scope}"
+        lives = placed.get(names[array], ("memory",))
+        if scope and scope not in lives:
+            message = f"{names[array]} is placed in {', '.join(lives)}, but {unit.name} accesses it in {scope}"
             raise ScheduleError(message, loop.line)

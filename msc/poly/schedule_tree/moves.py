@@ -44,7 +44,7 @@ def split(tree: Tree, loop: Loop, size: int) -> Tree:
     """`for m` becomes `for m tile N` and, right inside, `for m`. (Halide, TVM: split; MLIR: tile.)"""
     if loop.mark != "parallel":
         return put(tree, loop, Loop(loop.axis, Block((loop,)), size))
-    inner = replace(loop, mark="", least=0)
+    inner = replace(loop, mark="", least=0, cores=0)
     return put(tree, loop, replace(loop, body=Block((inner,)), tile=size, least=-(-loop.least // size)))
 
 
@@ -132,13 +132,13 @@ def _right_around(tree: Tree, loop: Loop) -> Loop | None:
 
 def parallelise(tree: Tree, loop: Loop) -> Tree:
     """The loop shared by threads, around all others that it can change places with. (Halide, TVM: parallel.)"""
-    shared = replace(loop, mark="parallel", least=0)
+    shared = replace(loop, mark="parallel", least=0, cores=0)
     return outermost(put(tree, loop, shared), shared)
 
 
 def mark(tree: Tree, loop: Loop, how: Mark) -> Tree:
     """The loop `vector`, `unroll`, `parallel`, or none of these."""
-    return put(tree, loop, replace(loop, mark=how, least=0))
+    return put(tree, loop, replace(loop, mark=how, least=0, cores=0))
 
 
 def vectorise(tree: Tree, loop: Loop) -> Tree:

@@ -86,7 +86,8 @@ class Loop:
 
     A `pipeline` has `buffers` of each array that is placed below it: one is filled while another is used. Of an
     `intrinsic`, `unit` performs the loop and all below it as one instruction. Where a call decides how many iterations
-    a parallel loop has, threads share it from `least` on.
+    a parallel loop has, threads share it from `least` on. `cores` of an accelerator share it, and parallel loops below;
+    0: the machine says how many.
     """
 
     axis: str
@@ -97,6 +98,7 @@ class Loop:
     buffers: int = 1
     unit: str = ""
     least: int = 0
+    cores: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ prefetch ::= `prefetch` ARRAY `ahead` N `of` NAME         what a loop around rea
 node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
 | `head` NAME `to` N  block  `tail` NAME `from` N  block
 | `run` (`S`k)+
-part  ::= NAME (`tile` N)? (`parallel` (`from` N)? | `vector` | `unroll` | `pipeline` N | `intrinsic` UNIT)?
+part  ::= NAME (`tile` N)? (`parallel` (N | `from` N)? | `vector` | `unroll` | `pipeline` N | `intrinsic` UNIT)?
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _node_lines(node: Node, indent: str) -> Iterator[str]:
 def _part(loop: Loop) -> str:
     tile = "" if loop.tile is None else f" tile {loop.tile}"
     of_mark = {"pipeline": f" {loop.buffers}", "intrinsic": f" {loop.unit}"}.get(loop.mark, "")
-    least = f" from {loop.least}" if loop.least else ""
+    least = f" from {loop.least}" if loop.least else f" {loop.cores}" if loop.cores else ""
     return f"{loop.axis}{tile}{f' {loop.mark}{of_mark}{least}' if loop.mark else ''}"
 
 
@@ -137,9 +137,10 @@ def _read(text: str, number: int) -> _Line:
 _AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
 _PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)( partial)?", re.ASCII)
 _PREFETCH = re.compile(r"prefetch (\w+) ahead (\d{1,18}) of (\w+)", re.ASCII)
-_MARK = rf"parallel from ([1-9]\d{{0,17}})|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
+_PARALLEL = r"parallel from ([1-9]\d{0,17})|parallel ([1-9]\d{0,5})"
+_MARK = rf"{_PARALLEL}|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
 _PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: (?:{_MARK}))?", re.ASCII)
-_PART_FORM = "NAME [tile N] [parallel | parallel from N | vector | unroll | pipeline N | intrinsic UNIT]"
+_PART_FORM = "NAME [tile N] [parallel | parallel N | parallel from N | vector | unroll | pipeline N | intrinsic UNIT]"
 _HEAD = re.compile(r"head (\w+) to (\d{1,18})", re.ASCII)
 _TAIL = re.compile(r"tail (\w+) from (\d{1,18})", re.ASCII)
 _RUN = re.compile(r"run((?: S\d{1,9})+)", re.ASCII)
@@ -232,10 +233,12 @@ def _inside(line: _Line, rest: Sequence[_Line], depth: int) -> tuple[Block, Sequ
 def _loops(line: _Line, body: Block) -> Loop:
     texts = line.text.removeprefix("for").split(",")
     for text in reversed(texts):
-        name, tile, least, word, pipeline, count, intrinsic, unit = _matched(_PART, text, line.number, _PART_FORM)
-        mark = "parallel" if least else cast(Mark, word or pipeline or intrinsic or "")
+        name, tile, least, cores, word, pipeline, count, intrinsic, unit = _matched(
+            _PART, text, line.number, _PART_FORM
+        )
+        mark = "parallel" if least or cores else cast(Mark, word or pipeline or intrinsic or "")
         size = int(tile) if tile else None
-        loop = Loop(name, body, size, mark, line.number, int(count or 1), unit or "", int(least or 0))
+        loop = Loop(name, body, size, mark, line.number, int(count or 1), unit or "", int(least or 0), int(cores or 0))
         body = Block((loop,))
     return loop  # pyright: ignore[reportPossiblyUnboundVariable] - split gives at least one
 

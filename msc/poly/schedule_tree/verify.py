@@ -102,7 +102,7 @@ class _Around:
     left: Mapping[str, int] = field(default_factory=dict[str, int])
     between: Mapping[str, range] = field(default_factory=dict[str, range])
     marks: tuple[str, ...] = ()
-    placed: Mapping[str, str] = field(default_factory=dict[str, str])
+    placed: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def iterations(self, axis: Axis) -> int:
         """How many iterations of an axis are left."""
@@ -119,9 +119,13 @@ class _Walk:
             self._place(place, block, around)
             if place.partial:
                 self._partial(place, block, around)
-        placed = {**around.placed, **{place.array: place.scope for place in block.places}}
-        if len({place.array for place in block.places}) < len(block.places):
-            raise ScheduleError("an array has one place in a block", block.places[0].line)
+        here = dict[str, tuple[str, ...]]()
+        for place in block.places:
+            here[place.array] = (*here.get(place.array, ()), place.scope)
+        for scopes in here.values():
+            if len(scopes) > 1 and (len(set(scopes)) < len(scopes) or not PLAIN.scopes.keys().isdisjoint(scopes)):
+                raise ScheduleError("an array has one place in a block", block.places[0].line)
+        placed = {**around.placed, **here}
         seen: set[int] = set()
         for node in block.nodes:
             for number in sorted(below(node)):
@@ -146,7 +150,7 @@ class _Walk:
         number = list(self._arrays).index(name)
         if not any(number == each for s in statements(block) for each, _ in self._model.statements[s].accesses()):
             raise ScheduleError(f"no statement of this block accesses {name}", line)
-        if around.placed.get(name) == scope and not place.partial:
+        if scope in around.placed.get(name, ()) and not place.partial:
             raise ScheduleError(f"{name} is placed in {scope} already", line)
 
     def _partial(self, place: Place, block: Block, around: _Around) -> None:
@@ -242,6 +246,11 @@ class _Walk:
             raise ScheduleError(f"threads share nothing: the loop has one {what}", loop.line)
         if loop.mark == "parallel" and {"vector", "unroll"} & set(around.marks):
             raise ScheduleError("a parallel loop cannot be inside an unrolled or vector loop", loop.line)
+        if loop.cores > self._abilities.cores:
+            message = f"there are {self._abilities.cores} cores"
+            if not self._abilities.cores:
+                message = "an option says how many threads there are, and no schedule"
+            raise ScheduleError(message, loop.line)
         if loop.least:
             self._check_least(loop, axis, bound is not None)
         if loop.mark == "unroll" and bound is not None and axis.name not in around.left:

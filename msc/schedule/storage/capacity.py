@@ -6,17 +6,28 @@ the matrix that the unit reads. Places of nested blocks live at the same time, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from msc.dialects.element_types import BYTES
-from msc.poly.buffers import body_accesses, forwarded, local_buffers
+from msc.poly.affine import simplified, spread
+from msc.poly.buffers import ArrayAccess, body_accesses, forwarded, local_buffers
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.intrinsics import intrinsic_product, operand_scopes, sizes
-from msc.poly.schedule_tree.nodes import Block, Loop, Place, ScheduleError, Tree, all_blocks, blocks, walk
+from msc.poly.schedule_tree.nodes import (
+    COPIED_TO,
+    Block,
+    Loop,
+    Place,
+    ScheduleError,
+    Tree,
+    all_blocks,
+    blocks,
+    walk,
+)
 from msc.poly.storage import bodies, by_array, outermost
 from msc.targets.abilities import Abilities, Scope
 
@@ -93,6 +104,16 @@ class _Check:
                     return left["batch"] * prod(-(-left[role] // step.of(role)) * step.of(role) for role in roles)
         return None
 
+    def _reached(self, array: int, uses: Sequence[ArrayAccess], outer: Mapping[int, range]) -> int:
+        """The elements of the box around what one iteration accesses, which begins anywhere."""
+        shape = self._model.arrays[array].shape
+        axes = zip(shape, *(use.index for use in uses), strict=True)
+        reach = [
+            min(size, max(spread(simplified(e), use.inner, outer) for e, use in zip(exprs, uses, strict=True)) + 1)
+            for size, *exprs in axes
+        ]
+        return prod(reach)
+
     def _box(self, block: Block, array: int, place: Place) -> int:
         most = 0
         for body, around in self._bodies:
@@ -105,6 +126,9 @@ class _Check:
                     message = f"a loop that is not unrolled goes over {place.array}: registers have no index"
                     raise ScheduleError(f"{message}. Unroll it, or place {place.array} in stack", place.line)
                 buffers = local_buffers(uses, around.depth)
+                if buffers is None and place.scope not in COPIED_TO:
+                    most = max(most, self._reached(array, uses, around.ranges))
+                    continue
                 if buffers is None:
                     raise ScheduleError(
                         f"the elements of {place.array} that an iteration accesses are no box of constant size",

@@ -9,11 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from msc.backends.simulation.library_schedules import library_schedule
 from msc.backends.simulation.result_files import Outputs
 from msc.backends.simulation.running import simulate_cases, simulate_file
 from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
-from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.schedule.cube.products import MatmulShape
 from msc.sim.timeline import timeline_svg
 from msc.sim.trace import pipe_csv, trace_json
 from msc.support.diagnostics import MscError
@@ -106,7 +107,7 @@ def test_kernels_of_one_file_have_files_of_their_own(tmp_path: Path) -> None:
 def test_cores_of_both_kinds_are_apart(tmp_path: Path) -> None:
     """A product and a GELU: lanes, columns and threads of the cube core and of both vector cores."""
     shape = MatmulShape(64, 64, 64)
-    kernel = fused_matmul_kernel(shape, matmul_schedule(shape, B1, MatmulWishes(cores=1)), B1, "gelu")
+    kernel = fused_matmul_kernel(shape, library_schedule(shape, B1, cores=1), B1, "gelu")
     result = simulate_kernel(kernel, SimulationOptions(trace_events=10_000))
     picture = timeline_svg(result, None)
     for lane in ("AIC M<", "AIC MTE2<", "AIV0 V<", "AIV1 MTE3<"):

@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir.affine import AffineExpr
 
+from msc.backends.simulation.library_schedules import library_schedule
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import CrossCoreSyncOp, WaitFlagDevOp
 from msc.ir.verification import verify_module
-from msc.lowering.ascend.dealt_tiles import Deal, cores_of
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
-from msc.lowering.ascend.matmul import matmul_kernel
-from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.lowering.ascend.matmul import matmul_kernel, place_in_turn
 from msc.lowering.ascend.vector import FORMULAS, inputs_of, vector_kernel, vector_schedule
+from msc.schedule.cube.products import MatmulShape
+from msc.schedule.cube.sharing import cores_of
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import DavinciTarget, davinci_target
 
@@ -32,8 +33,8 @@ def operands(shape: MatmulShape, dtype: Any = np.float16) -> tuple[NDArray[Any],
     return a, b
 
 
-def product(shape: MatmulShape, wishes: MatmulWishes, dtype: Any = np.float16, out: Any = np.float16) -> None:
-    kernel = matmul_kernel(shape, matmul_schedule(shape, B1, wishes), B1)
+def product(shape: MatmulShape, wishes: dict[str, Any], dtype: Any = np.float16, out: Any = np.float16) -> None:
+    kernel = matmul_kernel(shape, library_schedule(shape, B1, **wishes), B1)
     verify_module(ModuleOp([kernel]))
     a, b = operands(shape, dtype)
     c: NDArray[Any] = np.zeros((shape.m, shape.n), out)
@@ -57,12 +58,12 @@ def fractals(matrix: NDArray[Any], c0: int) -> NDArray[Any]:
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 def test_matmul_of_fractals(transpose_a: bool, transpose_b: bool) -> None:
-    wishes = MatmulWishes(cores=2, base=(32, 64, 32), depth_a1=4, depth_b1=4, big_packets=True)
+    wishes = {"cores": 2, "base": (32, 64, 32), "depth_a1": 4, "depth_b1": 4, "big_packets": True}
     for m, n, k in ((128, 128, 128), (100, 90, 72)):
         product(MatmulShape(m, n, k, "f16", "f16", transpose_a, transpose_b, fractal=True), wishes)
     product(
         MatmulShape(50, 40, 60, "i8", "i32", transpose_a, transpose_b, fractal=True),
-        MatmulWishes(base=(32, 32, 64)),
+        {"base": (32, 32, 64)},
         np.int8,
         np.int32,
     )
@@ -71,25 +72,23 @@ def test_matmul_of_fractals(transpose_a: bool, transpose_b: bool) -> None:
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 def test_matmul(transpose_a: bool, transpose_b: bool) -> None:
-    product(
-        MatmulShape(128, 128, 128, "f16", "f16", transpose_a, transpose_b), MatmulWishes(cores=2, base=(64, 64, 64))
-    )
-    product(MatmulShape(100, 90, 72, "f16", "f16", transpose_a, transpose_b), MatmulWishes(cores=2, base=(32, 64, 32)))
+    product(MatmulShape(128, 128, 128, "f16", "f16", transpose_a, transpose_b), {"cores": 2, "base": (64, 64, 64)})
+    product(MatmulShape(100, 90, 72, "f16", "f16", transpose_a, transpose_b), {"cores": 2, "base": (32, 64, 32)})
 
 
 @pytest.mark.parametrize(
     "wishes",
     [
-        MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=8, depth_b1=4, big_packets=True, unit_flag=True),
-        MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=4, depth_b1=8, big_packets=True, l2_split=(2, 1)),
-        MatmulWishes(cores=3, base=(64, 64, 32), depth_a1=1, depth_b1=1, big_packets=False),
-        MatmulWishes(grid=(2, 2), single=(192, 64), base=(64, 64, 32), double_buffer=False),
-        MatmulWishes(base=(64, 32, 32), cores=3, dealt=True),
-        MatmulWishes(base=(32, 64, 32), cores=5, dealt=True, unit_flag=False),
-        MatmulWishes(),
+        {"cores": 2, "base": (64, 64, 32), "depth_a1": 8, "depth_b1": 4, "big_packets": True, "unit_flag": True},
+        {"cores": 2, "base": (64, 64, 32), "depth_a1": 4, "depth_b1": 8, "big_packets": True, "l2_split": (2, 1)},
+        {"cores": 3, "base": (64, 64, 32), "depth_a1": 1, "depth_b1": 1, "big_packets": False},
+        {"grid": (2, 2), "single": (192, 64), "base": (64, 64, 32), "double_buffer": False},
+        {"base": (64, 32, 32), "cores": 3, "turns": True},
+        {"base": (32, 64, 32), "cores": 5, "turns": True, "unit_flag": False},
+        {},
     ],
 )
-def test_matmul_schedules(wishes: MatmulWishes) -> None:
+def test_matmul_schedules(wishes: dict[str, Any]) -> None:
     product(MatmulShape(250, 128, 200, transpose_b=True), wishes)
 
 
@@ -98,7 +97,7 @@ def test_matmul_schedules(wishes: MatmulWishes) -> None:
 def test_cores_take_each_tile_once(tiles: tuple[int, int], axis: Literal["m", "n"]) -> None:
     extent, number = tiles[0 if axis == "m" else 1], AffineExpr.dimension(0)
     for high in (h for h in range(1, extent + 1) if extent % h == 0):
-        row, column = Deal(4, axis, high).place(number, tiles)
+        row, column = place_in_turn(number, tiles, axis, high)
         taken = {(row.eval([k], []), column.eval([k], [])) for k in range(tiles[0] * tiles[1])}
         assert taken == {(m, n) for m in range(tiles[0]) for n in range(tiles[1])}
 
@@ -110,19 +109,22 @@ def test_few_cores_take_what_ends_before_the_others_start() -> None:
 
 
 def test_matmul_of_integers() -> None:
-    product(MatmulShape(48, 64, 96, "i8", "i32", transpose_b=True), MatmulWishes(cores=2), np.int8, np.int32)
-    product(MatmulShape(48, 64, 96, "f32", "f32", transpose_b=True), MatmulWishes(cores=2), np.float32, np.float32)
+    product(MatmulShape(48, 64, 96, "i8", "i32", transpose_b=True), {"cores": 2}, np.int8, np.int32)
+    product(MatmulShape(48, 64, 96, "f32", "f32", transpose_b=True), {"cores": 2}, np.float32, np.float32)
     product(
-        MatmulShape(40, 40, 50, "f32", "f32", transpose_a=True), MatmulWishes(base=(32, 32, 32)), np.float32, np.float32
+        MatmulShape(40, 40, 50, "f32", "f32", transpose_a=True),
+        {"base": (32, 32, 32)},
+        np.float32,
+        np.float32,
     )
-    product(MatmulShape(64, 96, 80, "i8", "i32", transpose_a=True), MatmulWishes(base=(32, 32, 64)), np.int8, np.int32)
+    product(MatmulShape(64, 96, 80, "i8", "i32", transpose_a=True), {"base": (32, 32, 64)}, np.int8, np.int32)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (100, 80, 72), (33, 47, 40)])
 @pytest.mark.parametrize(("machine", "via"), [(B1, "gm"), (PR, "gm"), (PR, "ub")])
 def test_fused_matmul(m: int, n: int, k: int, machine: DavinciTarget, via: str) -> None:
     shape = MatmulShape(m, n, k, transpose_b=True)
-    schedule = matmul_schedule(shape, machine, MatmulWishes(cores=2, base=(64, 64, 32)))
+    schedule = library_schedule(shape, machine, cores=2, base=(64, 64, 32))
     kernel = fused_matmul_kernel(shape, schedule, machine, "relu", via)
     verify_module(ModuleOp([kernel]))
     a, b = operands(shape)
@@ -135,7 +137,7 @@ def test_fused_matmul(m: int, n: int, k: int, machine: DavinciTarget, via: str) 
 def test_tiles_that_land_in_ub_wait_for_the_vector_cores(left_out: int) -> None:
     """Without one of the flags between the cores of a block the proof finds a race, or the kernel never ends."""
     shape = MatmulShape(128, 64, 64, transpose_b=True)
-    schedule = matmul_schedule(shape, PR, MatmulWishes(cores=1, base=(64, 64, 32)))
+    schedule = library_schedule(shape, PR, cores=1, base=(64, 64, 32))
     kernel = fused_matmul_kernel(shape, schedule, PR, "relu", "ub")
     between = [op for op in kernel.walk() if isinstance(op, CrossCoreSyncOp | WaitFlagDevOp)]
     between[left_out].detach()
@@ -184,12 +186,12 @@ def test_vector(operation: str, dtype: str) -> None:
 def test_what_does_not_fit_is_told_of() -> None:
     shape = MatmulShape(512, 512, 512)
     for wishes in (
-        MatmulWishes(base=(100, 64, 64)),
-        MatmulWishes(base=(512, 512, 64)),
-        MatmulWishes(base=(128, 256, 64), depth_a1=32, depth_b1=16),
+        {"base": (100, 64, 64)},
+        {"base": (512, 512, 64)},
+        {"base": (128, 256, 64), "depth_a1": 32, "depth_b1": 16},
     ):
         with pytest.raises(MscError, match="MSC1021"):
-            matmul_schedule(shape, B1, wishes)
-    schedule = matmul_schedule(shape, B1, MatmulWishes())
+            library_schedule(shape, B1, **wishes)
+    schedule = library_schedule(shape, B1)
     with pytest.raises(MscError, match="has no path 'ub'"):
         fused_matmul_kernel(shape, schedule, B1, "relu", "ub")

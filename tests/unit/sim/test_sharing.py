@@ -8,7 +8,7 @@ import pytest
 
 from msc.codegen.davinci.simulate import simulate_kernel
 from msc.lowering.ascend.builder import KernelBuilder
-from msc.lowering.ascend.shared_cycles import Loads, OperandMoves, side_by_side
+from msc.schedule.cube.sharing import Loads, OperandMoves, side_by_side
 from msc.sim.result import PIPES, SimulationResult
 from msc.targets.davinci import davinci_target
 from msc.targets.davinci_isa import Space

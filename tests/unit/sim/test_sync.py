@@ -1,6 +1,7 @@
 """Flags: none of a right kernel can be left out, and `insert-sync` puts all that are needed where there are none."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,15 +10,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.backends.simulation.kernels import kernel_text, parse_kernels, read_kernels
+from msc.backends.simulation.library_schedules import library_schedule
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp, FlagOp, PipeBarrierOp
 from msc.dialects.loop import ForOp
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.insert_sync import InsertSync
 from msc.lowering.ascend.matmul import matmul_kernel
-from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.sync_plan import Dependence, PipeAccess, dependences, orders, protected, reduced
 from msc.lowering.ascend.vector import vector_kernel, vector_schedule
+from msc.schedule.cube.products import MatmulShape
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import davinci_target
 from msc.targets.davinci_isa import Pipe
@@ -56,11 +58,11 @@ def product() -> MatmulShape:
 
 def kernels() -> dict[str, DavinciKernelOp]:
     wishes = {
-        "joint": MatmulWishes(cores=1, base=(64, 64, 64)),
-        "plain": MatmulWishes(cores=1, base=(64, 64, 64), big_packets=False),
-        "packets": MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=8, depth_b1=4, unit_flag=True),
+        "joint": dict[str, Any](cores=1, base=(64, 64, 64)),
+        "plain": dict[str, Any](cores=1, base=(64, 64, 64), big_packets=False),
+        "packets": dict[str, Any](cores=2, base=(64, 64, 32), depth_a1=8, depth_b1=4, unit_flag=True),
     }
-    made = {name: matmul_kernel(product(), matmul_schedule(product(), B1, w), B1) for name, w in wishes.items()}
+    made = {name: matmul_kernel(product(), library_schedule(product(), B1, **w), B1) for name, w in wishes.items()}
     for operation, more in (("gelu", {}), ("add", {"double_buffer": False})):
         schedule = vector_schedule(operation, 4000, "f16", B1, {"cores": 2, "elements": 512, **more})
         made[operation] = vector_kernel(operation, 4000, "f16", schedule, B1)

@@ -9,7 +9,6 @@ from math import prod
 from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.lowering.ascend.convolutions import Along
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.cost import Cost
 from msc.lowering.ascend.vector_kernels.instructions import MOST_REPEATS, ArrayInUB
@@ -17,6 +16,7 @@ from msc.lowering.ascend.vector_kernels.tile import MOST_BURSTS, TaskWriter
 from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Tiling
 from msc.lowering.ascend.vector_kernels.windows import WindowReduction, reach
 from msc.poly.compute import identity
+from msc.schedule.cube.convolutions import Along
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
 

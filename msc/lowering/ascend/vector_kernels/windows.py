@@ -11,11 +11,11 @@ from math import prod
 
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
-from msc.lowering.ascend.convolutions import Along, along, without_padding
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.compute import Combine, affine_map, dims, identity
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, reads, rewritten
+from msc.schedule.cube.convolutions import Along, along, without_padding
 
 _FLOATS = ("f16", "bf16", "f32")
 _Roles = tuple[int, ...]

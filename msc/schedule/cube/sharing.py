@@ -1,9 +1,10 @@
-"""Cycles of MTE1 and MTE2 that run side by side: what L1 and L2 leave each of them, as the simulator shares them."""
+"""What cores and queues share: cycles of MTE1 and MTE2 side by side, and of tiles that cores take in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from msc.targets.davinci import DavinciTarget
 
@@ -53,3 +54,32 @@ def side_by_side(
 def _speed(wanted: float, share: float, other: float, accesses: float) -> float:
     """The speed of a queue that wants so many accesses a cycle beside another one."""
     return min(1.0, max(share * accesses, accesses - other) / wanted)
+
+
+def cores_of(tiles: int, cycles: float, target: DavinciTarget) -> tuple[int, float]:
+    """How many cores end first with so many tiles of so many cycles each, and when. Each core starts after the last."""
+    each = target.cores.launch_us * target.clock.mhz
+    return min(((cores, _end(tiles, cores, cycles, each)) for cores in range(1, min(target.cores.cube, tiles) + 1)),
+               key=lambda found: (found[1], found[0]))  # fmt: skip
+
+
+def _end(tiles: int, cores: int, cycles: float, each: float) -> float:
+    turns, more = divmod(tiles, cores)
+    return max((cores - 1) * each + turns * cycles, (more - 1) * each + (turns + 1) * cycles if more else 0.0)
+
+
+def bands(tiles: tuple[int, int], base: tuple[int, int], cores: int) -> tuple[str, int]:
+    """The axis and the height of the bands of tiles in which cores bring least in a turn: the edges of its tiles.
+
+    What cores take in turn differs by one tile, contiguous parts by a row of tiles; in bands, cores read the same rows
+    of A and columns of B. All bands have one height. (CATLASS: block swizzle.)
+    """
+    rows, columns = tiles
+
+    def brought(band: tuple[str, int]) -> int:
+        axis, high = band
+        along, across = base if axis == "m" else (base[1], base[0])
+        return min(high, cores) * along + ceil(cores / high) * across
+
+    found = [("n", high) for high in range(1, columns + 1) if columns % high == 0]
+    return min([*found, *(("m", high) for high in range(1, rows + 1) if rows % high == 0)], key=brought)

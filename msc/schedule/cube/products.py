@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import ceil, prod
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
 from msc.poly.affine import linear_form
 from msc.poly.contraction import Contraction, UnitProduct, unit_product
 from msc.poly.dependences import dependences
@@ -16,6 +16,7 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read, Scalar, reads
 from msc.targets.abilities import Role
 from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES
 
 Strides = Mapping[str, int]
 """By axis the elements between two neighbours; axes that an array does not move along are left out."""
@@ -57,10 +58,16 @@ class CubeProduct:
     k: tuple[str, ...]
     sums: int
     after: tuple[Following, ...]
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """By axis those of the kernel that it stands for, where there are several: the outermost first."""
 
     def size(self, axis: str) -> int:
         """The extent of an axis; 1 of none."""
         return self.extents.get(axis, 1)
+
+    def parts(self, axis: str) -> tuple[str, ...]:
+        """The axes of the kernel that one stands for, the outermost first."""
+        return self.joined.get(axis, (axis,))
 
 
 NONE = ""
@@ -247,7 +254,89 @@ def _is_one(access: StridedArray, outer: str, inner: str, extent: int) -> bool:
 def _joined(product: CubeProduct, outer: str, inner: str) -> CubeProduct:
     extents = {name: size for name, size in product.extents.items() if name != outer}
     extents[inner] *= product.extents[outer]
-    return replace(product, extents=extents)
+    joined = {**product.joined, inner: tuple(name for axis in (outer, inner) for name in product.parts(axis))}
+    return replace(product, extents=extents, joined=joined)
+
+
+@dataclass(frozen=True)
+class BatchAxis:
+    """One dimension of many products: how many there are, and how far apart the operands of two neighbours lie."""
+
+    extent: int
+    a: int
+    b: int
+    c: int
+
+
+@dataclass(frozen=True)
+class MatmulShape:
+    """C[m, n] = A[m, k] B[k, n]; `transpose_*` say that an operand is stored the other way round.
+
+    `bias` says that one is added in the cube. `batch` repeats the product, the outermost dimension first.
+    `row_*` are the elements between two stored rows, where
+    rows lie further apart than they are long. With `fractal`, A and B lie in columns of 32 bytes (NZ), which `row_*`
+    then count the rows of.
+    """
+
+    m: int
+    n: int
+    k: int
+    dtype: str = "f16"
+    out_dtype: str = "f16"
+    transpose_a: bool = False
+    transpose_b: bool = False
+    batch: tuple[BatchAxis, ...] = ()
+    row_a: int | None = None
+    row_b: int | None = None
+    row_c: int | None = None
+    bias: bool = False
+    fractal: bool = False
+
+    @property
+    def elements(self) -> tuple[int, int, int]:
+        """What A, B and C hold, without a batch; an operand in NZ has whole fractals."""
+        sides = ((self.m, self.k, self.transpose_a), (self.k, self.n, self.transpose_b))
+        a, b = (self._stored(*((n, m) if turned else (m, n))) for m, n, turned in sides)
+        return a, b, self.m * self.n
+
+    def _stored(self, rows: int, columns: int) -> int:
+        if not self.fractal:
+            return rows * columns
+        return ceil(rows / 16) * 16 * ceil(columns / self.c0) * self.c0
+
+    @property
+    def rows(self) -> tuple[int, int, int]:
+        """Elements between two stored rows of A, of B and of C; of an operand in NZ its rows, in whole fractals."""
+        if self.fractal:
+            a, b = self.k if self.transpose_a else self.m, self.n if self.transpose_b else self.k
+            return ceil(a / 16) * 16, ceil(b / 16) * 16, self.n
+        a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
+        return self.row_a or a, self.row_b or b, self.row_c or self.n
+
+    @property
+    def count(self) -> int:
+        """How many products there are."""
+        return prod(each.extent for each in self.batch)
+
+    @property
+    def sum_dtype(self) -> str:
+        """The type of L0C."""
+        return "i32" if DTYPES[self.dtype] == 1 else "f32"
+
+    @property
+    def c0(self) -> int:
+        """Elements of 32 bytes."""
+        return 32 // DTYPES[self.dtype]
+
+    @property
+    def step(self) -> int:
+        """What base tiles are multiples of along k: fractals that are turned come in squares."""
+        return max(16, self.c0)
+
+    @property
+    def edges(self) -> tuple[int, int]:
+        """What the rows and columns of base tiles are multiples of: squares of bytes that are turned have 32."""
+        return self.step if self.transpose_a else 16, 16 if self.transpose_b else self.step
 
 
 def matmul_shape(product: CubeProduct, out_dtype: str) -> MatmulShape | None:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 from msc.analysis.rescaling import one_scale
-from msc.lowering.ascend.products import CubeProduct, Following, StridedArray
 from msc.poly.compute import integer_range
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
+from msc.schedule.cube.products import CubeProduct, Following, StridedArray
 
 _BYTES = ("i8", "ui8")
 OFFSETS = (-256, 255)

@@ -1,41 +1,16 @@
-"""How a convolution is cut: into tiles of pixels and output channels, packets of channels in L1, and over cores."""
+"""The schedule of a convolution on the cube: tiles of pixels and channels, packets of channels in L1, and cores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 
-from msc.lowering.ascend.convolutions import CubeConvolution
-from msc.lowering.ascend.matmul_tiling import MatmulSchedule
-from msc.lowering.ascend.shared_cycles import Loads, OperandMoves, side_by_side
+from msc.schedule.cube.convolutions import CubeConvolution, rows_of_image
+from msc.schedule.cube.sharing import Loads, OperandMoves, side_by_side
+from msc.schedule.cube.trees import CubeSchedule
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
-
-
-@dataclass(frozen=True)
-class ConvolutionTiling:
-    """Packets of `groups_*` rows of channels, in `buffers_*` of L1; `schedule` has the rest."""
-
-    schedule: MatmulSchedule
-    groups_a: int
-    groups_b: int
-    buffers_a: int
-    buffers_b: int
-    cycles: float
-
-    def packet(self, convolution: CubeConvolution, *, is_a: bool) -> int:
-        """Base tiles of a packet."""
-        groups = self.groups_a if is_a else self.groups_b
-        return groups * convolution.taps * convolution.c0 // self.schedule.base[2]
-
-
-def rows_of_image(convolution: CubeConvolution, pixels: int) -> int:
-    """The most rows of the image that so many neighbouring pixels of the output read."""
-    height, width = convolution.height, convolution.width
-    outputs = min((pixels - 2) // width.outputs + 2 if pixels > 1 else 1, height.outputs)
-    return min((outputs - 1) * height.stride + (height.taps - 1) * height.dilation + 1, height.size)
 
 
 def load3d_bandwidth(convolution: CubeConvolution, target: DavinciTarget) -> float:
@@ -49,15 +24,15 @@ def load3d_bandwidth(convolution: CubeConvolution, target: DavinciTarget) -> flo
     return max(found, mte1.load3d_l0a_least)
 
 
-def convolution_tilings(
+def convolution_schedules(
     convolution: CubeConvolution, target: DavinciTarget, out_dtype: str, *, bias: bool
-) -> list[ConvolutionTiling]:
-    """Tilings that fit the machine, the fewest predicted cycles first. Raises MSC1021 where there is none."""
-    found = list(_Search(convolution, target, out_dtype, bias).tilings())
+) -> list[CubeSchedule]:
+    """Schedules that fit the machine, the fewest predicted cycles first. Raises MSC1021 where there is none."""
+    found = sorted(_Search(convolution, target, out_dtype, bias).schedules(), key=lambda each: each[0])
     if not found:
         message = f"no tile of this convolution fits {target.name}"
         raise MscError(Diagnostic("MSC1021", message, help="fewer taps, or narrower images"))
-    return sorted(found, key=lambda tiling: tiling.cycles)
+    return [schedule for _, schedule in found]
 
 
 class _Search:
@@ -65,14 +40,15 @@ class _Search:
         self.c, self.target, self.bias = convolution, target, bias
         self.size, self.out_size = DTYPES[convolution.product.dtype], DTYPES[out_dtype]
 
-    def tilings(self) -> Iterator[ConvolutionTiling]:
+    def schedules(self) -> Iterator[tuple[float, CubeSchedule]]:
+        """Schedules and their predicted cycles."""
         pixels, outputs = self.c.pixels, self.c.outputs
         for n in sorted({_even(outputs, most) for most in (32, 64, 128, 192, 256)}):
             for m in sorted({_even(pixels, most) for most in (32, 64, 128, 192, 256, 384, 512)}):
                 if 4 * m * n <= self.target.buffers.l0c:
                     yield from self._packets(m, n)
 
-    def _packets(self, m: int, n: int) -> Iterator[ConvolutionTiling]:
+    def _packets(self, m: int, n: int) -> Iterator[tuple[float, CubeSchedule]]:
         groups = self.c.groups
         for b in sorted({1, 2, 4, 8, groups} & set(range(1, groups + 1))):
             k = self._base_k(m, n, b)
@@ -88,7 +64,7 @@ class _Search:
         rows = groups * self.c.taps
         return max((d * c0 for d in range(1, rows + 1) if rows % d == 0 and d * c0 <= room), default=None)
 
-    def _buffered(self, m: int, n: int, k: int, a: int, b: int) -> Iterator[ConvolutionTiling]:
+    def _buffered(self, m: int, n: int, k: int, a: int, b: int) -> Iterator[tuple[float, CubeSchedule]]:
         rows = rows_of_image(self.c, m)
         if rows * self.c.width.size > 16383:
             return
@@ -101,28 +77,19 @@ class _Search:
 
     def _tiling(
         self, base: tuple[int, int, int], groups: tuple[int, int], buffers: tuple[int, int], bytes_a: int
-    ) -> ConvolutionTiling:
+    ) -> tuple[float, CubeSchedule]:
         m, n, _ = base
         tiles_m, tiles_n = ceil(self.c.pixels / m), ceil(self.c.outputs / n)
         batches, rows, columns = self._split(tiles_m, tiles_n)
         each = ceil(self.c.count / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
         double_sums = 8 * m * n <= self.target.buffers.l0c
-        schedule = MatmulSchedule(
-            grid=(rows, columns),
-            single=(ceil(tiles_m / rows) * m, ceil(tiles_n / columns) * n),
-            base=base,
-            depth_a1=1,
-            depth_b1=1,
-            big_packets=True,
-            l2_split=(1, 1),
-            constant_tiling=True,
-            unit_flag=not double_sums,
-            double_buffer=True,
-            scalar_cycles=0,
-            batches=batches,
-        )
-        cycles = each * self._cycles(base, groups, buffers, bytes_a, double_sums)
-        return ConvolutionTiling(schedule, *groups, *buffers, cycles)
+        whole = self.c.taps * self.c.c0
+        schedule = CubeSchedule(
+            base, (groups[0] * whole // base[2], groups[1] * whole // base[2]), buffers, (rows, columns),
+            (ceil(tiles_m / rows) * m, ceil(tiles_n / columns) * n), batches * rows * columns, batches=batches,
+            sums=2 if double_sums else 1, unit_flag=not double_sums, rotated=False,
+        )  # fmt: skip
+        return each * self._cycles(base, groups, buffers, bytes_a, double_sums), schedule
 
     def _split(self, tiles_m: int, tiles_n: int) -> tuple[int, int, int]:
         """Cores over images and groups, tiles of pixels and tiles of channels: the busiest has least to do."""

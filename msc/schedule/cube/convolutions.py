@@ -7,13 +7,21 @@ from math import prod
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.lowering.ascend.products import NONE, CubeProduct, ProductKernel, StridedArray, behind, joined_axes, outline
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.compute import affine_map
 from msc.poly.contraction import Contraction
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read, reads, rewritten
-from msc.targets.davinci import DavinciTarget
+from msc.schedule.cube.products import (
+    NONE,
+    BatchAxis,
+    CubeProduct,
+    MatmulShape,
+    ProductKernel,
+    StridedArray,
+    behind,
+    joined_axes,
+)
 from msc.targets.davinci_isa import DTYPES
 
 
@@ -95,11 +103,36 @@ class CubeConvolution:
         return self.product.size(self.product.n)
 
 
-def convolution(model: KernelModel, target: DavinciTarget) -> CubeConvolution | None:
-    """A kernel as a convolution of the cube; None for another kernel, or where arrays lie otherwise."""
-    plain, outside = without_padding(model)
-    outlined = outline(plain, target) if plain is not None else None
-    if plain is None or outlined is None or len(outlined.role("batch")) > 1:
+def convolution_shape(convolution: CubeConvolution, out_dtype: str, *, bias: bool) -> MatmulShape:
+    """The product that a convolution is for each image and group: pixels by output channels."""
+    c = convolution
+    image = c.height.size * c.width.size * c.pixel
+    steps = {axis: c.product.out.strides.get(axis, 0) for axis in c.product.batch}
+    return MatmulShape(
+        c.pixels, c.outputs, c.depth, c.product.dtype, out_dtype, transpose_b=True,
+        batch=tuple(
+            BatchAxis(c.parts, c.channels, c.outputs * c.c0, step)
+            if axis == c.group
+            else BatchAxis(c.images, image, 0, step)
+            for axis, step in steps.items()
+        ),
+        row_c=c.product.out.strides.get(c.product.m, 0) or c.outputs * c.parts, bias=bias,
+    )  # fmt: skip
+
+
+def rows_of_image(convolution: CubeConvolution, pixels: int) -> int:
+    """The most rows of the image that so many neighbouring pixels of the output read."""
+    height, width = convolution.height, convolution.width
+    outputs = min((pixels - 2) // width.outputs + 2 if pixels > 1 else 1, height.outputs)
+    return min((outputs - 1) * height.stride + (height.taps - 1) * height.dilation + 1, height.size)
+
+
+def convolution(plain: KernelModel, outlined: ProductKernel, outside: int) -> CubeConvolution | None:
+    """A kernel without padding as a convolution of the cube; None for another kernel, or where arrays lie otherwise.
+
+    `outside` is what lies beyond an image.
+    """
+    if len(outlined.role("batch")) > 1:
         return None
     contraction = outlined.found.contraction
     number = contraction.statement
