@@ -260,7 +260,8 @@ def check_given(kernel: gk.KernelOp) -> None:
     problem = ScheduleError("it is no schedule")
     if schedule is not None:
         problem = illegal(model, dependences(model), schedule.data, target_of(kernel).cores.abilities)
-        problem = problem or misplaced(model, schedule.data)
+        if not target_of(kernel).accelerator:
+            problem = problem or misplaced(model, schedule.data)
     if problem is None:
         return
     line = line_of(schedule.data, problem.line) if schedule is not None else None

@@ -32,6 +32,7 @@ from msc.poly.schedule_tree.changes import described_change
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
 from msc.runtime.machine import Roofline
+from msc.schedule.cube.kernels import scheduled_model
 from msc.schedule.schedule_kernels import schedule_of
 from msc.schedule.tuning.neighbours import Neighbourhood
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -134,7 +135,7 @@ def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None, bac
         pattern=pattern.data if isinstance(pattern, StringAttr) else "",
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
         fusion=_strings(kernel, GK_REASONS),
-        statements=tuple(kernel_lines(model)),
+        statements=tuple(kernel_lines(scheduled_model(kernel))),
         schedule=lines,
         schedule_reasons=_strings(kernel, reasons),
         flops=work.flops,

@@ -172,10 +172,11 @@ class MatmulWriter:
         with b.loop(first_m, end_m, part_m, "part_m") as pm, b.loop(first_n, end_n, part_n, "part_n") as pn:
             stop_m = b.minimum(pm + part_m, end_m, name="stop_m")
             stop_n = b.minimum(pn + part_n, end_n, name="stop_n")
-            n, m = (pn, stop_n, base_n, "n"), (pm, stop_m, base_m, "m")
-            outer, inner = (n, m) if self.schedule.along == "n" else (m, n)
+            columns_first = self.schedule.along == "n"
+            loops = ((pn, stop_n, base_n, "n"), (pm, stop_m, base_m, "m"))
+            outer, inner = loops if columns_first else loops[::-1]
             with b.loop(*outer) as first, b.loop(*inner) as second:
-                column, row = (first, second) if self.schedule.along == "n" else (second, first)
+                column, row = (first, second) if columns_first else (second, first)
                 visit(self._tile(row, column, stop_m, stop_n, batch))
 
     def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr, batch: OutputTile) -> OutputTile:

@@ -18,7 +18,7 @@ from msc.analysis.target import target_of
 from msc.dialects import gk
 from msc.poly.compute import affine_map
 from msc.poly.contraction import UnitProduct
-from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.remembered import remembered
 from msc.poly.scalar import Apply, Cast, Index, Read, Scalar, rewritten
 from msc.poly.schedule_tree.nodes import Axis
@@ -183,6 +183,9 @@ class _Joining:
     def __init__(self, model: KernelModel, found: UnitProduct, joined: Mapping[str, tuple[str, ...]]) -> None:
         self._model, self._found, self._joined = model, found, joined
         self._extents = {axis.name: axis.extent for axis in found.axes}
+        self._written = {statement.target for statement in model.statements}
+        sums = {axis.name for axis in found.of("k")}
+        self._points = [name for name, parts in joined.items() if sums.isdisjoint(parts)]
 
     def _size(self, name: str) -> int:
         return prod(self._extents[part] for part in self._joined.get(name, (name,)))
@@ -191,7 +194,7 @@ class _Joining:
         """The model of a product, and the axes of its statements: a reduction is of its sums alone."""
         names = {s: [x for x in self._joined if self._runs(x, s)] for s in range(len(self._model.statements))}
         statements = [self._statement(s, each, names[s]) for s, each in enumerate(self._model.statements)]
-        return replace(self._model, statements=tuple(statements)), self._axes(names)
+        return replace(self._model, arrays=tuple(self._arrays()), statements=tuple(statements)), self._axes(names)
 
     def of_windows(self, windows: CubeConvolution, k: str) -> tuple[KernelModel, tuple[Axis, ...]]:
         """The model of a convolution as a product, and its axes: batch, m, n and `k`."""
@@ -201,12 +204,20 @@ class _Joining:
         names[sums] = [*names[sums], k]
         self._extents[k] = windows.depth
         made[sums] = _sums(made[sums], windows, k)
-        arrays = list(self._model.arrays)
+        arrays = self._arrays()
         arrays[windows.filters] = replace(
             arrays[windows.filters], shape=(windows.depth, windows.outputs * windows.parts)
         )
         model = replace(self._model, arrays=tuple(arrays), statements=tuple(made))
         return model, self._axes(names)
+
+    def _arrays(self) -> list[Array]:
+        """The arrays, of which those that are written have an element for each point of the sums."""
+        shape = tuple(map(self._size, self._points))
+        return [
+            replace(array, shape=shape) if number in self._written else array
+            for number, array in enumerate(self._model.arrays)
+        ]
 
     def _axes(self, names: Mapping[int, Sequence[str]]) -> tuple[Axis, ...]:
         order = dict.fromkeys(name for each in names.values() for name in each)
@@ -235,12 +246,14 @@ class _Joining:
             return affine_map(len(names), [e.replace_dims_and_symbols(at, []) for e in index.results])
 
         def change(leaf: Read | Index) -> Scalar:
-            if isinstance(leaf, Read):
-                return replace(leaf, index=moved(leaf.index))
-            return replace(leaf, expr=leaf.expr.replace_dims_and_symbols(at, []))
+            if isinstance(leaf, Index):
+                return replace(leaf, expr=leaf.expr.replace_dims_and_symbols(at, []))
+            return replace(leaf, index=here if leaf.operand in self._written else moved(leaf.index))
+
+        here = affine_map(len(names), [AffineExpr.dimension(names.index(name)) for name in self._points])
 
         return replace(
-            statement, extents=tuple(map(self._size, names)), names=tuple(names), write=moved(statement.write),
+            statement, extents=tuple(map(self._size, names)), names=tuple(names), write=here,
             body=rewritten(statement.body, change), bounds=(),
         )  # fmt: skip
 

@@ -107,9 +107,13 @@ class _Check:
     def _reached(self, array: int, uses: Sequence[ArrayAccess], outer: Mapping[int, range]) -> int:
         """The elements of the box around what one iteration accesses, which begins anywhere."""
         shape = self._model.arrays[array].shape
+
+        def inner(use: ArrayAccess) -> Mapping[int, range]:
+            return {d: each for d, each in use.inner.items() if d not in outer}
+
         axes = zip(shape, *(use.index for use in uses), strict=True)
         reach = [
-            min(size, max(spread(simplified(e), use.inner, outer) for e, use in zip(exprs, uses, strict=True)) + 1)
+            min(size, max(spread(simplified(e), inner(use), outer) for e, use in zip(exprs, uses, strict=True)) + 1)
             for size, *exprs in axes
         ]
         return prod(reach)

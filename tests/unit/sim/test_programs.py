@@ -185,11 +185,12 @@ def test_vector(operation: str, dtype: str) -> None:
 
 def test_what_does_not_fit_is_told_of() -> None:
     shape = MatmulShape(512, 512, 512)
-    for wishes in (
+    refused: list[dict[str, Any]] = [
         {"base": (100, 64, 64)},
         {"base": (512, 512, 64)},
         {"base": (128, 256, 64), "depth_a1": 32, "depth_b1": 16},
-    ):
+    ]
+    for wishes in refused:
         with pytest.raises(MscError, match="MSC1021"):
             library_schedule(shape, B1, **wishes)
     schedule = library_schedule(shape, B1)
