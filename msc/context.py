@@ -1,4 +1,4 @@
-"""MindSpore's `context`: settings, of which the mode is the one that msc acts on."""
+"""MindSpore's `context`: settings, of which msc acts on the mode, the device and the threads."""
 
 from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
 from msc.frontend.parallel import (

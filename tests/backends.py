@@ -9,14 +9,13 @@ from dataclasses import replace
 import click
 
 from msc.backends.registry import find_backend
-from msc.driver.artifacts.in_memory import compile_loaded
 from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.support.diagnostics import MscError
 from tests.conformance.running import reason
 from tests.name_lists import names_of, part
 from tests.switched.suites import SUITES, chosen
-from tests.switched.trying import Compile, Function
+from tests.switched.trying import Compile, Function, compile_loaded
 from tests.unit.compiled.programs import QUICK
 
 OPERATORS = "node,operations,random graphs,control flow"

@@ -113,7 +113,7 @@ def compile(
                 return library_of(str(file.path), options, use_cache=cached).load()
             except DecidedByCall as error:
                 reason = DecidedByCall(file.renamed(error.diagnostics[0]), error.inputs)
-                return ModelOnCall(str(file.path), options, reason, use_cache=cached, keep=file)
+                return ModelOnCall.of_file(str(file.path), options, reason, use_cache=cached, keep=file)
 
 
 def _refuse_values(options: CompileOptions) -> None:

@@ -120,8 +120,6 @@ def _input_value(name: str, value: Any) -> str | InputValue:
         return value
     import numpy as np
 
-    from msc.driver.artifacts.model_on_call import input_value
-
     try:
         array = np.asarray(value)
     except CONVERSION_ERRORS:
@@ -129,7 +127,7 @@ def _input_value(name: str, value: Any) -> str | InputValue:
     if array.dtype.kind not in "biuf":
         refuse(name, cast(object, value), "numbers", _VALUES)
     if isinstance(value, np.ndarray | np.generic):
-        return input_value(array)
+        return InputValue.of(array)
     numbers = cast("list[float]", (array.astype(np.int64) if array.dtype.kind == "b" else array).reshape(-1).tolist())
     return ",".join(map(repr, numbers))
 

@@ -22,12 +22,12 @@ from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.passes.instances import changes_of, pass_instances
 from msc.driver.passes.ir_dump import IrDump
-from msc.driver.passes.legality import run_verifiers, stage_diagnostics
+from msc.driver.passes.legality import run_verifiers, stage_diagnostics, verify_stage
 from msc.driver.passes.pass_manager import PassManager, with_source_lines
 from msc.driver.passes.reproducer import Reproducing, with_reproducer
 from msc.driver.size_samples import sample_changes
 from msc.ir.locations import format_module
-from msc.ir.verification import module_diagnostics
+from msc.ir.verification import module_diagnostics, verify_module
 from msc.runtime.program import CProgram
 from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
@@ -132,7 +132,7 @@ class _Stopwatch:
 @progress()
 @paused_collection()
 def compile_model(
-    model: str,
+    model: str | LoadedModel,
     options: CompileOptions,
     stop_after: str | None = None,
     reporting: Reporting | None = None,
@@ -141,16 +141,21 @@ def compile_model(
     checks_weights: bool = False,
     checks_later: bool = False,
 ) -> Compilation:
-    """Read a model and take it to the IR stage `stop_after`, or the last one, verified at every stage on the way.
+    """Read a model, or copy one in memory, and take it to the IR stage `stop_after`, or the last one.
 
-    With `checks_weights`, that its weights are there and of the declared types is known before any pass runs. With
-    `checks_later`, other processes verify stages while the next one is made, and the stage where it ends is verified
-    by `Compilation.check`, which the caller must call.
+    It is verified at every stage on the way. With `checks_weights`, that its weights are there and of the declared
+    types is known before any pass runs. With `checks_later`, other processes verify stages while the next one is made,
+    and the stage where it ends is verified by `Compilation.check`, which the caller must call.
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
     """
-    step(f"reading {model}")
+    read_anew = partial(read_model, model, options) if isinstance(model, str) else model.copy
+    if isinstance(model, str):
+        step(f"reading {model}")
     start = time.perf_counter()
-    read = read_model(model, options)
+    read = read_anew()
+    if not isinstance(model, str):
+        verify_module(read.module, read.sources)
+        verify_stage(read.module, read.stage, read.context, read.sources, options.backend.table.ir)
     if checks_weights:
         read.weights()
     seconds = time.perf_counter() - start
@@ -158,7 +163,7 @@ def compile_model(
     try:
         return made(read, read_seconds=seconds, checks_later=checks_later)
     except Unverified:
-        return made(read_model(model, options), read_seconds=seconds)
+        return made(read_anew(), read_seconds=seconds)
 
 
 @paused_collection()

@@ -32,6 +32,11 @@ class InputValue:
     shape: tuple[int, ...]
     data: bytes
 
+    @staticmethod
+    def of(array: Array) -> InputValue:
+        """An array as the options have it."""
+        return InputValue(array.dtype.name, array.shape, array.tobytes())
+
     @property
     def array(self) -> Array:
         """The value as an array."""

@@ -19,6 +19,7 @@ from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.values import known
 from msc.formats.user_code import UserCode
 from msc.frontend.execution import program_of
+from msc.frontend.modes import INTERPRETER, Wishes
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.capture import Arguments, Captured
 from msc.frontend.reader.entry import Unread, read_call, taken_apart
@@ -66,7 +67,7 @@ def text_of(target: Any, examples: Sequence[Any]) -> str:
 
 def _interpreted(graph: Graph, outputs: Sequence[SSAValue], inputs: Sequence[Array]) -> Sequence[Array]:
     """What stood before an error of the user's code is run, as the reader asks, by the interpreter."""
-    return program_of(graph.finish(outputs), graph.weights(), "interpreter")(inputs)
+    return program_of(graph.finish(outputs), graph.weights(), Wishes(INTERPRETER))(inputs)
 
 
 class _Capture:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.frontend.modes import INTERPRETER, Wishes
 from msc.interp.graph import evaluate
 from msc.support.arrays import Array
 
@@ -23,26 +24,23 @@ Program: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 class Compiler(Protocol):
     """What makes a function on arrays of a module at the graph stage."""
 
-    def __call__(self, module: ModuleOp, weights: Mapping[str, Array]) -> CompiledModel: ...
+    def __call__(self, module: ModuleOp, weights: Mapping[str, Array], options: Mapping[str, Any]) -> CompiledModel: ...
 
 
-COMPILER = ("msc.driver.artifacts.captured", "compile_captured")
+COMPILER = ("msc.driver.artifacts.cell_compilation", "compile_captured")
 """Where the compiler is: the driver stands above the front end, and is found by name as passes are."""
 
-BACKENDS = ("", "interpreter")
-"""What runs graphs: C that is compiled, or the interpreter, which starts faster and is what tests compare with."""
 
-
-def program_of(module: ModuleOp, weights: Mapping[str, Array], backend: str) -> Program:
+def program_of(module: ModuleOp, weights: Mapping[str, Array], wishes: Wishes) -> Program:
     """The module as a function. Raises what compiling raises."""
-    if backend == "interpreter":
+    if wishes.backend == INTERPRETER:
         return lambda inputs: [np.array(result) for result in evaluate(module, inputs, weights)]
-    return runs(compiled(module, weights))
+    return runs(compiled(module, weights, wishes))
 
 
-def compiled(module: ModuleOp, weights: Mapping[str, Array]) -> CompiledModel:
+def compiled(module: ModuleOp, weights: Mapping[str, Array], wishes: Wishes) -> CompiledModel:
     """The module as a compiled model. Raises what compiling raises."""
-    return _compiler()(module, weights)
+    return _compiler()(module, weights, wishes.options())
 
 
 def runs(model: CompiledModel) -> Program:

@@ -8,13 +8,14 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import OVERFLOW, ApiTypeError, ApiValueError, at_user_line
+from msc.frontend.modes import FORGETTING, INTERPRETER, Wishes
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -101,10 +102,10 @@ def _public_call(function: F) -> F:
 class Jitted(Generic[P, R]):
     """A function or Cell whose calls run as compiled graphs."""
 
-    def __init__(self, function: Callable[P, R], *, fullgraph: bool = False, backend: str = "") -> None:
+    def __init__(self, function: Callable[P, R], wishes: Wishes | None = None, *, fullgraph: bool = False) -> None:
         self.__msc_function__ = function
         self._fullgraph = fullgraph
-        self._backend = backend
+        self._wishes = wishes or Wishes()
         self._entries: dict[Any, list[CompiledGraph]] = {}
         self._compilations: dict[Any, int] = {}
         self._direct: dict[Any, CompiledGraph] = {}
@@ -115,7 +116,13 @@ class Jitted(Generic[P, R]):
         self._varying: dict[int, Parameter] = {}
         """Parameters that changed after they had been compiled as constants: from then on they are arguments."""
         self.history = CompilationHistory()
+        _LIVE.add(self)
         functools.update_wrapper(self, function, updated=())
+
+    def forget(self) -> None:
+        """Forget what is compiled: what it was compiled for has changed."""
+        for table in (self._entries, self._compilations, self._direct, self._segments):
+            table.clear()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -212,10 +219,11 @@ class Jitted(Generic[P, R]):
         checks = graph.checks(captured.outputs)
         module = graph.finish([*captured.outputs, *checks.values])
         updates = [] if checks.results else updates_of(captured)
-        if not updates or self._backend == "interpreter":
-            return CompiledGraph(captured, program_of(module, graph.weights(), self._backend), None, checks or None)
+        if not updates or self._wishes.backend == INTERPRETER:
+            program = program_of(module, graph.weights(), self._wishes)
+            return CompiledGraph(captured, program, None, checks or None)
         note_updates(module, updates)
-        model = compiled(module, graph.weights())
+        model = compiled(module, graph.weights(), self._wishes)
         return CompiledGraph(captured, runs(model), UpdatesInPlace(model, updates), checks or None)
 
     def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
@@ -227,15 +235,15 @@ class Jitted(Generic[P, R]):
         module = graph.finish([*outputs, *checks.values])
         weights = graph.weights()
         program = None
-        if not graph.parameters and self._backend != "interpreter":
+        if not graph.parameters and self._wishes.backend != INTERPRETER:
             key = (str(module), *(elements_of(array) for array in weights.values()))
             is_known = key in self._segments
             program = self._segments.pop(key, None)
             if is_known and program is None:
-                program = program_of(module, weights, self._backend)
+                program = program_of(module, weights, self._wishes)
             self._segments[key] = program
             _forget_oldest(self._segments, MAXIMUM_SEGMENTS)
-        return _checked(program or program_of(module, weights, "interpreter"), checks, inputs)
+        return _checked(program or program_of(module, weights, Wishes(INTERPRETER)), checks, inputs)
 
     def _eager(self, arguments: Arguments, reason: str, place: str) -> Any:
         from msc.frontend.reader.entry import run_eagerly
@@ -309,7 +317,17 @@ _WITHOUT_EFFECT = frozenset(
     "infer_boost".split()
 )
 """Options of MindSpore's `jit` that are taken and change nothing."""
-_OPTIONS = ("fullgraph", "backend", "capture_mode", "jit_level", "dynamic", *sorted(_WITHOUT_EFFECT))
+_OPTIONS = (
+    "fullgraph",
+    "backend",
+    "target",
+    "threads",
+    "march",
+    "capture_mode",
+    "jit_level",
+    "dynamic",
+    *sorted(_WITHOUT_EFFECT),
+)
 
 
 class Jit:
@@ -324,35 +342,41 @@ class Jit:
         function: Any = None,
         *,
         fullgraph: bool = False,
-        backend: str = "",
+        backend: str | None = "",
         capture_mode: str = "ast",
         jit_level: str = "O0",
         dynamic: int = 0,
+        target: str | None = None,
+        threads: int | None = None,
+        march: str | None = None,
         **others: Any,
     ) -> Any:
         """Compile the calls of a function, method or Cell: `jit(f)`, `@jit`, `@jit(fullgraph=True)`.
 
         With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs
-        in PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C. The
-        other options are MindSpore's and change nothing, which is said once. Raises MSC0840 and following, MSC0814 for
-        an unknown option or backend, MSC0887 for a value that an option does not have.
+        in PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C.
+        `target`, `threads` and `march` are those of `msc.compile`, in place of the context's `device_target` and
+        `runtime_num_threads`. The other options are MindSpore's and change nothing, which is said once. Raises MSC0840
+        and following, MSC0814 for an unknown option or backend, MSC0887 for a value that an option does not have.
         """
         for name in others:
             if name not in _WITHOUT_EFFECT:
                 near = did_you_mean(name, _OPTIONS) or f"there are {', '.join(_OPTIONS)}"
                 raise ApiTypeError("MSC0814", f"jit has no option '{name}'", help=near)
         unused("jit", capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, **others)
-        if backend in ("ms_backend", "GE"):
+        if backend in (None, "ms_backend", "GE"):
             backend = ""
-        if backend not in ("", "interpreter"):
+        if backend not in ("", INTERPRETER):
             raise ApiValueError("MSC0814", f"jit: backend is {backend!r}, not one of '', 'interpreter'")
         if function is None:
-            return functools.partial(self, fullgraph=fullgraph, backend=backend)
+            return functools.partial(
+                self, fullgraph=fullgraph, backend=backend, target=target, threads=threads, march=march
+            )
         if isinstance(function, Jitted):
             return cast(Any, function)
         if not callable(function):
             raise ApiTypeError("MSC0814", f"jit takes a function or a Cell, not {a(type(function).__name__)}")
-        return Jitted(cast(Any, function), fullgraph=fullgraph, backend=backend)
+        return Jitted(cast(Any, function), Wishes(backend, target, threads, march), fullgraph=fullgraph)
 
     def explain(self, target: Any) -> str:
         """What became of the calls of a function or Cell: graphs that were compiled, where they were split, and why.
@@ -371,6 +395,17 @@ class Jit:
 
 jit = Jit()
 """Compiles the calls of functions and Cells; see `Jit.__call__`."""
+
+_LIVE: WeakSet[Jitted[..., Any]] = WeakSet()
+"""All functions and Cells that hold compiled graphs."""
+
+
+def _forget_compiled() -> None:
+    for jitted in list(_LIVE):
+        jitted.forget()
+
+
+FORGETTING.append(_forget_compiled)
 
 _CELLS: WeakKeyDictionary[Any, Jitted[..., Any]] = WeakKeyDictionary()
 

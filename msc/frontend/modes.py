@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, cast
 
 from msc.frontend.errors import ApiValueError
-from msc.frontend.settings import unused
+from msc.frontend.settings import tell_once, unused
 from msc.support.diagnostics import did_you_mean
 
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
@@ -54,7 +55,7 @@ _DEFAULTS: dict[str, Any] = {
     "enable_dump": False,
     "save_dump_path": ".",
 }
-"""The settings that MindSpore knows; msc keeps all, so that programs run, and acts on the mode."""
+"""The settings that MindSpore knows; msc keeps all, so that programs run, and acts on the mode, device and threads."""
 
 RECOMPUTES = "_recomputes"
 """Of a Cell: whether its activations are computed again for the gradient."""
@@ -64,7 +65,42 @@ _CHOICES: dict[str, Sequence[Any]] = {
     "device_target": ("CPU", "Ascend", "GPU"),
 }
 
+_OF_COMPILATIONS = ("device_target", "runtime_num_threads")
+"""What graphs are compiled for."""
+_MOST_THREADS = 1024
+
+FORGETTING: list[Callable[[], None]] = []
+"""What forgets graphs that were compiled, as they are for another device or number of threads."""
+
 _settings: dict[str, Any] = dict(_DEFAULTS)
+
+
+INTERPRETER = "interpreter"
+"""Of `jit`: what runs graphs without compiling them; it starts faster, and tests compare with it."""
+
+
+_DEVICES: Mapping[str, str] = {"Ascend": "ascend910b1"}
+"""The target of each `device_target` but the CPU's, which is what is compiled for by default."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What `jit` says about its graphs; what it leaves out is as the context says.
+
+    `backend` is "" for compiled code, or the interpreter; `target`, `threads` and `march` are those of `msc.compile`.
+    """
+
+    backend: str = ""
+    target: str | None = None
+    threads: int | None = None
+    march: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `msc.compile` for a graph that is compiled now."""
+        device = _DEVICES.get(get_context("device_target"))
+        threads = get_context("runtime_num_threads") or None if self.threads is None else self.threads
+        given = {"target": self.target or device, "threads": threads, "march": self.march}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class CellLike(Protocol):
@@ -120,7 +156,7 @@ class Context:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _settings.update(self._before)
+        _change(self._before)
 
 
 def set_context(**settings: Any) -> Context:
@@ -136,13 +172,33 @@ def set_context(**settings: Any) -> Context:
             words = ", ".join(map(repr, _CHOICES[name]))
             advice = "msc.PYNATIVE_MODE runs operations one by one, msc.GRAPH_MODE compiles" if name == "mode" else None
             raise ApiValueError("MSC0814", f"set_context: {name} is {value!r}, not one of {words}", help=advice)
-        if name != "mode":
+        if name == "device_target" and value == "Ascend":
+            said = "device_target='Ascend': graphs run on a simulated Ascend 910B1, which takes long"
+            tell_once(("set_context", name), "MSC0581", said, note="operations of PyNative mode run on the CPU")
+        if name == "runtime_num_threads" and not _is_number(value, _MOST_THREADS):
+            raise ApiValueError(
+                "MSC0814", f"set_context: {name} is {value!r}; it is 0 (as msc chooses, 1) to {_MOST_THREADS}"
+            )
+        if name not in ("mode", "runtime_num_threads"):
             unused("set_context", **{name: value})
         if name == "jit_config" and isinstance(value, dict):
             unused("set_context", **{k: v for k, v in cast(dict[str, Any], value).items() if k in _DEFAULTS})
     before = {name: _settings[name] for name in settings}
-    _settings.update(settings)
+    _change(settings)
     return Context(before)
+
+
+def _is_number(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _change(settings: Mapping[str, Any]) -> None:
+    """Change settings; what was compiled for others is forgotten, so that calls need not look at them."""
+    is_other = any(_settings[name] != settings.get(name, _settings[name]) for name in _OF_COMPILATIONS)
+    _settings.update(settings)
+    if is_other:
+        for forget in FORGETTING:
+            forget()
 
 
 def get_context(attr_key: str) -> Any:
@@ -154,7 +210,7 @@ def get_context(attr_key: str) -> Any:
 
 def reset_context() -> None:
     """All settings as they are at the start."""
-    _settings.update(_DEFAULTS)
+    _change(_DEFAULTS)
 
 
 def in_graph_mode() -> bool:

@@ -37,7 +37,7 @@ _ONE_DEVICE = "there is one device, the CPU"
 _NO_CACHE = "rows are read where they lie"
 _LOCKS = "updates of one process need no lock"
 _TUNED = "msc chooses the code of a kernel by a cost model; `msc tune` measures"
-_ON_CPU = "msc computes on the CPU; `msc sim` runs kernels on a simulated Ascend"
+_ON_CPU = "msc computes on the CPU, or on a simulated Ascend"
 _NO_FILE = "`msc explain`, `msc opt` and `jit.explain` show what a compilation does"
 
 _BACKENDS = (None, "", "ms_backend", "GE")
@@ -115,7 +115,7 @@ SETTINGS: Mapping[str, Setting] = {
     "ge_options": Setting(_ONE_DEVICE),
     "infer_boost": Setting(_TUNED, (None, "off"), (None, "off", "on")),
     # Contexts.
-    "device_target": Setting(_ON_CPU, ("CPU",), ("CPU", "GPU", "Ascend")),
+    "device_target": Setting(_ON_CPU, ("CPU", "Ascend"), ("CPU", "GPU", "Ascend")),
     "device_id": Setting(_ONE_DEVICE, (0,)),
     "save_graphs": Setting(_NO_FILE, (False, 0), (False, True, 0, 1, 2, 3)),
     "save_graphs_path": Setting(_NO_FILE, (".", "")),
@@ -124,7 +124,6 @@ SETTINGS: Mapping[str, Setting] = {
     "deterministic": Setting("results are always deterministic", ("ON", "OFF"), ("ON", "OFF")),
     "pynative_synchronize": Setting("operations run at once", (True, False)),
     "max_call_depth": Setting("Python's recursion limit counts", (1000,)),
-    "runtime_num_threads": Setting("graphs run on one thread; msc compile --threads makes models for several", (0, 1)),
     "reserve_class_name_in_scope": Setting("names of parameters do not depend on it", (True, False)),
     "enable_compile_cache": Setting("compiled graphs are kept in MSC_CACHE_DIR", (True,)),
     "compile_cache_path": Setting("compiled graphs are kept in MSC_CACHE_DIR", ("",)),

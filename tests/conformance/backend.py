@@ -14,8 +14,7 @@ from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 
 import msc
-from msc.driver.artifacts.model_on_call import ModelOnCall
-from msc.driver.artifacts.specialisations import Specialisations
+from msc.driver.artifacts.model_on_call import ModelOnCall, Specialisations
 from msc.importers.imported import Imported
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msc.driver.artifacts.in_memory import compile_imported
+from msc.driver.artifacts.libraries import compile_module
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
@@ -32,7 +32,10 @@ def problems(case: Case, **options: Any) -> Iterator[str]:
     imported = import_proto(case.model)
     verify_module(imported.module)
     meant = evaluate(imported.module, case.inputs, imported.weights)
-    found = compile_imported(imported, "model.onnx", CompileOptions(**options))(case.inputs)
+    chosen = CompileOptions(**options)
+    found = compile_module(imported.module, imported.weights, chosen, name="model.onnx", use_cache=False).results(
+        **case.inputs
+    )
     for number, (right, by_meaning, got) in enumerate(zip(wanted, meant, found, strict=True)):
         for what, array in (("the interpreter", by_meaning), ("C", got)):
             text = difference(case, right, array)

@@ -14,8 +14,7 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import Phase, given, seed, settings
 
-from msc.backends.registry import find_backend
-from msc.driver.artifacts.in_memory import imported_model
+from msc.backends.registry import DEFAULT, find_backend
 from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
@@ -55,7 +54,7 @@ def _of_onnx(kind: str) -> Iterator[Check]:
 def _of_case(case: Case) -> Check:
     def run(compile: Compile) -> None:
         def execute(imported: Imported) -> Run:
-            function = compile(imported_model(imported, "model.onnx"), CompileOptions())
+            function = compile(LoadedModel.in_memory(imported, find_backend(DEFAULT), "model.onnx"), CompileOptions())
             return lambda inputs: named(imported, function.results(**inputs))
 
         with (

@@ -7,9 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from msc.driver.artifacts.in_memory import compile_loaded
+from msc.backends.backend import CBackend
+from msc.driver.compile import compile_read, generate_c
 from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
+from msc.runtime.compiled_model import CompiledModel
 from msc.runtime.program import Signature
 from tests.conformance.running import reason
 from tests.switched.changes import Copy, changed
@@ -49,6 +51,14 @@ class Tried:
     name: str
     reasons: Mapping[str, str]
     refused: str = ""
+
+
+def compile_loaded(model: LoadedModel, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:
+    """A model compiled to C, built with `flags` after msc's own, and loaded."""
+    compilation = compile_read(model, options)
+    backend = options.backend
+    assert isinstance(backend, CBackend)
+    return backend.load(generate_c(compilation), compilation.parameters(), flags)
 
 
 class _Looked(BaseException):

@@ -18,7 +18,7 @@ from dataclasses import replace
 from errno import ELOOP
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msc
 from msc.driver.options import CompileOptions
@@ -31,21 +31,25 @@ from msc.support.streams import is_stream
 from msc.targets.detection import detect_flags, detect_machine
 from msc.targets.files import is_file
 
+if TYPE_CHECKING:
+    from msc.driver.models.reading_models import LoadedModel
+
 _MAXIMUM_RECIPE_BYTES = 1 << 20
 
 
 class ArtifactCache:
     """Shared libraries by model and options."""
 
-    def __init__(self, model: str, options: CompileOptions) -> None:
+    def __init__(self, model: str | LoadedModel, options: CompileOptions) -> None:
         self._started = 0
         self.warnings: Sequence[str] = ()
         """What the library that `find` found keeps for its users to know."""
-        self._model = Path(model)
+        self._model = Path(model if isinstance(model, str) else model.path)
         self._beside = tuple(_beside(options))
         self._folder = options.weights or self._model.parent
         self.cache = open_cache()
-        self._make_base = partial(_base_key, model, options)
+        of_memory = None if isinstance(model, str) else _contents(model)
+        self._make_base = partial(_base_key, model if isinstance(model, str) else None, of_memory, options)
         self._base = None if self.cache is None else self._make_base(self.cache.memo)
 
     def find(self) -> Path | None:
@@ -123,22 +127,37 @@ def _plain_inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _base_key(model: str, options: CompileOptions, memo: FileMemo) -> str | None:
-    """Everything but the weights; None when a file cannot be read, of which its reader tells.
+def _base_key(model: str | None, contents: str | None, options: CompileOptions, memo: FileMemo) -> str | None:
+    """Everything but the weights of a file; None when a file cannot be read, of which its reader tells.
 
     Files count by what is in them, not by where they lie; the model's also by its name, which its stage and the symbols
-    of the C follow from.
+    of the C follow from. A model in memory counts by its module, whatever lines it comes from, and its weights.
     """
-    if is_stream(model):
+    if model is not None and is_stream(model):
         return None
     try:
-        text = memo.digest(Path(model))
+        text, name = (contents or "", "") if model is None else (memo.digest(Path(model)), Path(model).name)
         beside = [memo.digest(path) for path in _beside(options)]
     except OSError:
         return None
     machine = (detect_machine(), *sorted(detect_flags()))
-    chosen = (Path(model).name, replace(options, weights=None, tuned=None).key())
+    chosen = (name, replace(options, weights=None, tuned=None).key())
     return digest((text, *beside, *chosen, msc.__version__, package_fingerprint(), *_compiler(), *machine))
+
+
+def _contents(model: LoadedModel) -> str:
+    """What a model in memory holds."""
+    import hashlib
+
+    import numpy as np
+
+    from msc.ir.locations import format_module
+
+    state = hashlib.sha256(format_module(model.module).encode())
+    for name, array in sorted(model.weights().items()):
+        state.update(f"{name} {array.dtype} {array.shape}".encode())
+        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return state.hexdigest()
 
 
 def _beside(options: CompileOptions) -> Iterator[Path]:

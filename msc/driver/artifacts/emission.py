@@ -40,13 +40,13 @@ _KINDS: Mapping[str, Kind] = {"obj": "o", "archive": "a", "so": "so", "exe": "ex
 @progress()
 @paused_collection()
 def emit(
-    model: str, output: Output, options: CompileOptions, reporting: Reporting, *, force: bool = False
+    model: str | LoadedModel, output: Output, options: CompileOptions, reporting: Reporting, *, force: bool = False
 ) -> Compilation:
-    """Compile a model and write the output.
+    """Compile a model, a file or one in memory, and write the output.
 
     Raises what compiling and building raise, MSC0004, and MSC0010 and MSC0011 (`Guard.check`) unless forced.
     """
-    if output.path is not None:
+    if output.path is not None and isinstance(model, str):
         OutputGuard(named_inputs(model, options), force).check_inputs(output.path)
     compilation = compile_model(
         model,

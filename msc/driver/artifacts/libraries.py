@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,11 @@ from msc.support.outputs import OutputGuard
 from msc.support.temporary import make_temporary, remove_temporary
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from msc.dialects.arrays import Array
     from msc.driver.compile import Compilation
+    from msc.driver.models.reading_models import LoadedModel
     from msc.runtime.artifact import CompiledModel
 
 
@@ -52,11 +57,31 @@ class Library:
                 remove_temporary(self.temporary)
 
 
+def compile_module(
+    module: ModuleOp,
+    weights: Mapping[str, Array],
+    options: CompileOptions,
+    *,
+    name: str = "model",
+    use_cache: bool = True,
+) -> CompiledModel:
+    """A module at the graph stage, with the values of its parameters, as a function on arrays.
+
+    It comes from the cache if an equal one was compiled: the key is what the module and the weights hold. The module
+    stays as it is. `name` is what messages call it. Raises what compiling raises.
+    """
+    from msc.driver.models.reading_models import LoadedModel
+    from msc.importers.imported import Imported
+
+    model = LoadedModel.in_memory(Imported(module, weights), options.backend, name)
+    return library_of(model, options, use_cache=use_cache).load()
+
+
 def library_of(
-    model: str, options: CompileOptions, reporting: Reporting | None = None, *, use_cache: bool = True
+    model: str | LoadedModel, options: CompileOptions, reporting: Reporting | None = None, *, use_cache: bool = True
 ) -> Library:
     """Compile a model, or find it compiled. A `.so` is taken as it is. Raises what compiling raises."""
-    if model.lower().endswith(".so"):
+    if isinstance(model, str) and model.lower().endswith(".so"):
         return Library(Path(model))
     seen = reporting or Reporting()
     store = ArtifactCache(model, options) if use_cache else None
@@ -70,7 +95,9 @@ def library_of(
     return _build(model, options, seen, store)
 
 
-def _build(model: str, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None) -> Library:
+def _build(
+    model: str | LoadedModel, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None
+) -> Library:
     from msc.dialects.ms.warnings import warnings_of
     from msc.driver.artifacts.emission import emit
     from msc.driver.artifacts.forms import Output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,17 @@ class LoadedModel:
     context: Context
     imported: Imported | None = None
     """What the module was imported from, where it is of another format: it has the parameters' data."""
+
+    @staticmethod
+    def in_memory(imported: Imported, backend: Backend, name: str = "model") -> LoadedModel:
+        """A model at the graph stage that no file holds."""
+        return LoadedModel(
+            name, imported.module, GRAPH, Path(name).parent, imported.sources, new_context(backend), imported
+        )
+
+    def copy(self) -> LoadedModel:
+        """The same with a module of its own, which a compilation may change."""
+        return replace(self, module=self.module.clone())
 
     def weights(self) -> WeightSource:
         """The parameters' data, mapped. Raises MSC0301 to MSC0306."""

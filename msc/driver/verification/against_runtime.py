@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from msc.dialects.arrays import Array
-from msc.driver.artifacts.in_memory import compile_imported
-from msc.driver.artifacts.libraries import library_of
+from msc.driver.artifacts.libraries import compile_module, library_of
 from msc.driver.artifacts.model_on_call import made_for
 from msc.driver.models.model_inputs import choose_inputs
 from msc.driver.models.model_outputs import largest_error
@@ -75,7 +74,8 @@ def _first(
     progress_step("values between the operations")
     with suppress(MscError):  # a value between may be none that msc or the program gives: a sequence, for one
         whole, imported, labels = reference.with_all_values()
-        found = compile_imported(imported, model, options)(inputs)
+        compiled = compile_module(imported.module, imported.weights, options, name=model, use_cache=False)
+        found = compiled.results(**inputs)
         for check in _compared(program, whole.outputs(), "value", found, whole.results(inputs), settings):
             if check.diverges:
                 name = check.subject.removeprefix("value ")

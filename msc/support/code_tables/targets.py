@@ -88,6 +88,13 @@ CODES: tuple[Code, ...] = (
         'together are refused. `base = "generic"`, or another name, gives what a file does not.',
     ),
     Code(
+        "MSC0581",
+        "the device is simulated",
+        'A warning, said once: `set_context(device_target="Ascend")` has graphs run on the simulator of an Ascend '
+        "910B1, which computes the same and takes long. Operations of PyNative mode run on the CPU. A graph that the "
+        'simulator cannot run is refused. `device_target="CPU"` compiles for this machine.',
+    ),
+    Code(
         "MSC0580",
         "format cannot be loaded",
         "An installed package brings a format of model files (entry point group `msc.formats`) that cannot be "

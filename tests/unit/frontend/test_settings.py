@@ -91,7 +91,7 @@ def test_every_setting_of_a_context_works_or_is_in_the_table() -> None:
     from msc.frontend import modes
 
     names = set(modes._DEFAULTS)  # pyright: ignore[reportPrivateUsage]
-    assert names - {"mode"} <= settings.SETTINGS.keys()
+    assert names - {"mode", "runtime_num_threads"} <= settings.SETTINGS.keys()
     with notices.collected() as found:
         for name in names - {"mode"}:
             msc.set_context(**{name: msc.get_context(name)})

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.numpy_helper import from_array
 
-from msc.driver.artifacts.in_memory import compile_imported
-from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
-from tests.unit.importers.agreement import IR_VERSION
+from tests.unit.importers.agreement import IR_VERSION, compile_imported
 
 Array = NDArray[Any]
 
@@ -140,7 +138,7 @@ def operand_names() -> list[str]:
 @cache
 def compiled(dtype: str) -> Any:
     imported = import_proto(made(dtype, CASES))
-    return compile_imported(imported, "narrow.onnx", CompileOptions())
+    return compile_imported(imported)
 
 
 @cache

@@ -9,11 +9,10 @@ from onnx import ModelProto, TensorProto
 
 from msc.dialects import ms
 from msc.dialects.arrays import Array
-from msc.driver.artifacts.in_memory import compile_imported
-from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
 from msc.ir.typed import shape
+from tests.unit.importers.agreement import compile_imported
 from tests.unit.importers.models import model, node, tensor
 
 JOINS: dict[str, Callable[[Any, Any], Any]] = {
@@ -118,6 +117,6 @@ def test_indices_repeated_along_rows_move_whole_rows(
 def test_many_into_many_in_c(operator: str, reduction: str) -> None:
     """Comparing every pair of these would take minutes."""
     arrays = arrays_of(200_000, 30_000, operator == "ScatterND")
-    run = compile_imported(import_proto(scatter(operator, arrays, reduction)), "m.onnx", CompileOptions())
+    run = compile_imported(import_proto(scatter(operator, arrays, reduction)))
     (result,) = run(dict(zip("xiu", arrays, strict=True)))
     np.testing.assert_allclose(result, wanted(arrays, reduction, operator == "ScatterND"), rtol=1e-5, atol=1e-5)

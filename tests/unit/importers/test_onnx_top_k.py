@@ -6,13 +6,12 @@ from onnx import ModelProto
 from xdsl.context import Context
 
 from msc.dialects.arrays import Array, dtype_text
-from msc.driver.artifacts.in_memory import compile_imported
-from msc.driver.options import CompileOptions
 from msc.graph.expand.expand_composites import ExpandComposites
 from msc.graph.expand.expanders import ordering
 from msc.importers.onnx import import_proto
 from msc.importers.onnx.reading.tensors import DTYPES
 from msc.interp import evaluate
+from tests.unit.importers.agreement import compile_imported
 from tests.unit.importers.models import model, node, tensor
 
 
@@ -58,5 +57,5 @@ def test_rounds(size: int, k: int, largest: bool, dtype: str) -> None:
 
 def test_a_long_axis_in_c() -> None:
     x = np.random.default_rng(0).standard_normal(100_003).astype(np.float32)
-    run = compile_imported(import_proto(top_k(x, 10, 0, True)), "m.onnx", CompileOptions())
+    run = compile_imported(import_proto(top_k(x, 10, 0, True)))
     np.testing.assert_array_equal(run({"x": x})[1], wanted(x, 10, 0, True))

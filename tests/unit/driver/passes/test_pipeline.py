@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from msc.backends import registry as backends
 from msc.driver.passes import registry
 from msc.driver.passes.pipeline import build_pipeline, pass_summary
 from msc.support.diagnostics import Diagnostic, MscError
@@ -34,7 +35,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
         return Sample
 
     monkeypatch.setitem(registry.PASSES, "sample", "sample")
-    monkeypatch.setattr(registry, "load_object", load)
+    monkeypatch.setattr(backends, "load_object", load)
 
 
 def refused(text: str) -> Diagnostic:
