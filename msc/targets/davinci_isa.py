@@ -41,6 +41,20 @@ class Space(IntEnum):
 DTYPES: Mapping[str, int] = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1, "ui8": 1, "i16": 2, "i32": 4, "ui32": 4}
 """Element types by MLIR's names -> bytes; their order is the number that instructions carry."""
 
+MOST_REPEATS, MOST_BURSTS, MOST_STRIDE = 255, 4095, 255
+"""The largest values of fields of instructions: repeats, bursts of a move, blocks from one repeat to the next."""
+
+BLOCK_BYTES = 32
+"""What UB is read and written in."""
+LANE_ELEMENTS = 128
+"""Elements of two bytes in a repeat: rows of UB that are a multiple of it have whole repeats in every type."""
+
+ELEMENTS: Mapping[str, str] = {"i1": "ui8", **{name: name for name in DTYPES}}
+"""The element types of tensors that cores know, and how these call them: a boolean is a byte."""
+
+WORDS: Mapping[str, int] = {"i8": 1, "i16": 1, "i32": 1, "i64": 2}
+"""The element types of indices, and their words: an i64 lies in global memory as two i32."""
+
 C_TYPES: Mapping[str, str] = {
     "f16": "half",
     "bf16": "bfloat16_t",

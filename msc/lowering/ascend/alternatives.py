@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from msc.lowering.ascend.copy_kernels.boxes import boxes_of, index_arrays
-from msc.lowering.ascend.copy_kernels.plans import ranked
-from msc.lowering.ascend.copy_kernels.trees import tree_of as tree_of_moves
 from msc.lowering.ascend.kernels import KernelRequest
-from msc.lowering.ascend.vector_kernels.writer import form_of
 from msc.poly.schedule_tree.nodes import Tree
+from msc.schedule.copies.boxes import boxes_of, index_arrays
+from msc.schedule.copies.strategy import Copies
 from msc.schedule.cube.kernels import cube_kernel
 from msc.schedule.cube.strategy import alternatives as of_cube
+from msc.schedule.vector_unit.strategy import tiled_kernel
 
 _TILINGS = 24
 """Tilings of a vector kernel, and tiles of a copy, that are tried: the best predicted ones; on every machine."""
@@ -30,7 +29,7 @@ def alternatives(request: KernelRequest) -> Iterator[Tree]:
 
 
 def _of_vectors(request: KernelRequest) -> Iterator[Tree]:
-    form = form_of(request)
+    form = tiled_kernel(request.model, request.outputs, request.target)
     if form is None or not form.is_of_kernel:
         yield from _of_moves(request)
         return
@@ -39,5 +38,5 @@ def _of_vectors(request: KernelRequest) -> Iterator[Tree]:
 
 def _of_moves(request: KernelRequest) -> Iterator[Tree]:
     boxes = boxes_of(request.model)
-    for plans in ranked(boxes, request.target, _TILINGS) if boxes else ():
-        yield tree_of_moves(request.model, plans)
+    if boxes:
+        yield from Copies(request.model, boxes, request.target).trees()

@@ -7,11 +7,11 @@ they lie in global memory. It leaves flags out: `insert-sync` puts them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from typing import Protocol, cast
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
@@ -23,9 +23,10 @@ from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Tree
+from msc.schedule.forms import KernelForm, Unlike
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES
+from msc.targets.davinci_isa import ELEMENTS, WORDS
 
 WRITERS: Sequence[str] = (
     "msc.lowering.ascend.cube_kernels:write",
@@ -34,12 +35,6 @@ WRITERS: Sequence[str] = (
     "msc.lowering.ascend.scalar_loops:write",
 )
 """The writers as "package.module:function": the first that writes a kernel is taken. The last one writes any."""
-
-ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}
-"""The element types of tensors that cores know, and how these call them: a boolean is a byte."""
-
-WORDS = {"i8": 1, "i16": 1, "i32": 1, "i64": 2}
-"""The element types of indices, and their words: an i64 lies in global memory as two i32."""
 
 
 @dataclass(frozen=True)
@@ -110,50 +105,26 @@ class NotForUnit(Exception):
     """Something that a unit does not compute; another one takes the kernel."""
 
 
-class Unlike(Exception):
-    """A tree that a form cannot follow: why, and the lines of a tree of that form that comes close."""
+TreeWriter = Callable[[Tree], davinci.DavinciKernelOp]
+"""Writes the kernel, with its flags, that a tree says.
 
-    def __init__(self, why: str, nearest: Sequence[str] = ()) -> None:
-        super().__init__(why)
-        self.nearest = nearest
-
-
-class KernelForm(Protocol):
-    """A kernel as one unit runs it. A schedule tree says how; the form writes what the tree says."""
-
-    @property
-    def is_of_kernel(self) -> bool:
-        """Whether trees are of the kernel's own statements. Else nobody can write one."""
-        ...
-
-    def trees(self) -> Iterator[Tree]:
-        """Trees for the kernel, the best predicted first."""
-        ...
-
-    def write(self, tree: Tree) -> davinci.DavinciKernelOp:
-        """The kernel with its flags, as the tree says.
-
-        Raises Unlike for a tree of another form, NotForUnit, and MSC1021 or MSC1023 where a memory or the flags do not
-        suffice.
-        """
-        ...
-
-    def reasons(self, tree: Tree) -> Sequence[str]:
-        """What the tree makes of the kernel, for people."""
-        ...
+Raises Unlike for a tree of another form, NotForUnit, and MSC1021 or MSC1023 where a memory or the flags do not suffice.
+"""
 
 
-def written_by_tree(request: KernelRequest, form: KernelForm, unit: str) -> davinci.DavinciKernelOp | None:
+def written_by_tree(
+    request: KernelRequest, form: KernelForm, write: TreeWriter, unit: str
+) -> davinci.DavinciKernelOp | None:
     """The kernel by the schedule that it carries, else by the first of the form's trees that has room.
 
     None where the unit does not compute the kernel, or no tree has room. Raises MSC0408 for a schedule that the form
     cannot follow.
     """
     if request.schedule is not None:
-        return _by_hand(request, form, unit, request.schedule)
+        return _by_hand(request, form, write, unit, request.schedule)
     for tree in form.trees():
         try:
-            made = form.write(tree)
+            made = write(tree)
         except NotForUnit:
             return None
         except MscError:  # no room, or too few flags
@@ -163,11 +134,13 @@ def written_by_tree(request: KernelRequest, form: KernelForm, unit: str) -> davi
     return None
 
 
-def _by_hand(request: KernelRequest, form: KernelForm, unit: str, schedule: ScheduleAttr) -> davinci.DavinciKernelOp:
+def _by_hand(
+    request: KernelRequest, form: KernelForm, write: TreeWriter, unit: str, schedule: ScheduleAttr
+) -> davinci.DavinciKernelOp:
     if not form.is_of_kernel:
         raise request.refused(unit, "windows over a padded image have no schedule: a tile reads no whole padding")
     try:
-        made = form.write(schedule.data)
+        made = write(schedule.data)
     except Unlike as problem:
         raise request.refused(unit, str(problem), problem.nearest) from problem
     except NotForUnit as problem:

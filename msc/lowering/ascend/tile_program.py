@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from msc.lowering.ascend.vector_kernels.formulas import BINARY, UNARY, WITH_CONSTANT
 from msc.poly.compute import affine_map
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
 from msc.schedule.cube.products import CubeProduct, Following, StridedArray
+from msc.schedule.vector_unit.formulas import BINARY, UNARY, WITH_CONSTANT
 
 
 @dataclass(frozen=True)

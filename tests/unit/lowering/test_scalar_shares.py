@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from xdsl.ir.affine import AffineMap
 
-from msc.lowering.ascend.scalar_loops import share_of
 from msc.poly.compute import dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Constant, Read
+from msc.schedule.scalar_loops import share_of
 from msc.targets.davinci import DavinciTarget, davinci_target
 
 D = dims(2)

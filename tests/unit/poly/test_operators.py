@@ -12,8 +12,8 @@ import pytest
 from xdsl.ir.affine import AffineMap
 
 from msc.dialects import ms
-from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY
 from msc.poly.scalar import OPERATORS, Apply, Constant, Read, Scalar, register
+from msc.schedule.vector_unit.formulas import BINARY, COMPARISONS, UNARY
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.lowering.ascend.copy_kernels.boxes import Chosen
-from msc.lowering.ascend.copy_kernels.tiles import BoxTile
-from msc.lowering.ascend.kernels import WORDS
-from msc.targets.davinci_isa import DTYPES, Space
+from msc.schedule.copies.boxes import Chosen
+from msc.schedule.copies.tiles import BoxTile
+from msc.targets.davinci_isa import DTYPES, WORDS, Space
 
 _OFFSETS_AT_ONCE = 8
 """Offsets in a block of 32 bytes."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msc.lowering.ascend.builder import Buffer, Expr
 from msc.lowering.ascend.kernels import NotForUnit
-from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
 from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB
-from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
 from msc.lowering.ascend.vector_kernels.task import Task
-from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
+from msc.schedule.vector_unit.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
+from msc.schedule.vector_unit.joined import ScaleAndShift, Scaled
+from msc.schedule.vector_unit.tiling import UB_DTYPES
 
 _FLOATS = ("f16", "f32")
 _COMMUTES = ("add", "mul", "max", "min")

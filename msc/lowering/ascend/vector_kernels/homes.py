@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from msc.lowering.ascend.builder import Buffer
-from msc.lowering.ascend.vector_kernels.formulas import is_one_instruction
 from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB
 from msc.lowering.ascend.vector_kernels.task import Task, placed
-from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
 from msc.poly.model import KernelModel
 from msc.poly.scalar import reads
+from msc.schedule.vector_unit.formulas import is_one_instruction
+from msc.schedule.vector_unit.tiling import UB_DTYPES
 
 
 @dataclass

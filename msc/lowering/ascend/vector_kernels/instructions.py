@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.targets.davinci_isa import DTYPES, INSTRUCTIONS
+from msc.targets.davinci_isa import DTYPES, INSTRUCTIONS, MOST_REPEATS, MOST_STRIDE
 
-MOST_REPEATS = 255
 REPEAT_BYTES = 256
-_MOST_STRIDE = 255
 _Body = Callable[[Mapping[int, Expr]], None]
 
 
@@ -295,7 +293,7 @@ class Instructions:
 def _may_repeat(operands: Sequence[ArrayInUB], axis: int) -> bool:
     """Whether the strides of all operands along an axis are whole blocks, few enough."""
     steps = [v.stride(axis) * v.bytes for v in operands]
-    return all(step % 32 == 0 and step // 32 <= _MOST_STRIDE for step in steps)
+    return all(step % 32 == 0 and step // 32 <= MOST_STRIDE for step in steps)
 
 
 def _bits(lanes: int) -> int:

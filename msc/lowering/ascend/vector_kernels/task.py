@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder
-from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB, Instructions
 from msc.lowering.ascend.vector_kernels.integers import Integers
-from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled, joined_statements
 from msc.lowering.ascend.vector_kernels.room import Room
-from msc.lowering.ascend.vector_kernels.tiling import Layout, Tiling, layout_of, unit_of
 from msc.poly.model import KernelModel
 from msc.poly.scalar import Apply, Read
+from msc.schedule.vector_unit.axes import Axes
+from msc.schedule.vector_unit.joined import ScaleAndShift, Scaled, joined_statements
+from msc.schedule.vector_unit.tiling import Layout, Tiling, layout_of, unit_of
 
 
 class Task:

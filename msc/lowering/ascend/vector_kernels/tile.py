@@ -10,20 +10,18 @@ from msc.lowering.ascend.kernels import NotForUnit
 from msc.lowering.ascend.vector_kernels.bodies import Bodies
 from msc.lowering.ascend.vector_kernels.homes import Homes, TaskBuffers
 from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, ArrayInUB, Partial
-from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
 from msc.lowering.ascend.vector_kernels.room import BANK_ROW
-from msc.lowering.ascend.vector_kernels.simplified import is_product
 from msc.lowering.ascend.vector_kernels.task import Task, placed
-from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES
 from msc.poly.compute import Combine, identity
 from msc.poly.model import KernelStatement
 from msc.poly.scalar import Apply, Constant, Read
+from msc.schedule.vector_unit.joined import ScaleAndShift, Scaled
+from msc.schedule.vector_unit.simplified import is_product
+from msc.schedule.vector_unit.tiling import GM_DTYPES, UB_DTYPES
 from msc.targets.davinci_isa import DTYPES
 
 _LANE_REDUCTIONS: Mapping[Combine, Combine] = {"add": "add", "max": "max", "min": "min", "and": "min", "or": "max"}
 _REDUCTIONS = {**_LANE_REDUCTIONS, "mul": "mul"}
-MOST_BURSTS = 4095
-"""Bursts of a move."""
 
 
 class TaskWriter(Task):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msc.lowering.ascend.builder import Expr
-from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.poly.model import KernelModel
+from msc.schedule.vector_unit.axes import Axes
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES
+from msc.targets.davinci_isa import BLOCK_BYTES, DTYPES, LANE_ELEMENTS
 
 UB_DTYPES = {"f16": "f16", "f32": "f32", "bf16": "f32", "i1": "f16", "i8": "f16", "ui8": "f16", "i32": "i32"}
 """In which type the vector unit computes on each element type: it has no bf16, bytes fit f16, booleans are 0 and 1."""
@@ -79,7 +78,7 @@ def layout_of(axes: Axes, tiling: Tiling, of: Sequence[int], unit: int) -> Layou
 def unit_of(model: KernelModel) -> int:
     """The multiple of elements that fills blocks of 32 bytes in every type of the kernel."""
     sizes = [DTYPES[GM_DTYPES[a.dtype]] for a in model.arrays] + [DTYPES[UB_DTYPES[a.dtype]] for a in model.arrays]
-    return 32 // min(sizes)
+    return BLOCK_BYTES // min(sizes)
 
 
 def all_tilings(outputs: Sequence[int], axes: Axes, target: DavinciTarget) -> Iterator[Tiling]:
@@ -96,14 +95,9 @@ def all_tilings(outputs: Sequence[int], axes: Axes, target: DavinciTarget) -> It
         tiles = {extent, *(-(-extent // parts) for parts in range(1, 2 * cores + 1))}
         tiles |= {1 << k for k in range(extent.bit_length())} | set(range(1, min(extent, _FEW) + 1))
         lanes = split == axes.last
-        tiles |= {min(extent, -(-tile // 128) * 128) for tile in tiles} if lanes else set()
+        tiles |= {min(extent, -(-tile // LANE_ELEMENTS) * LANE_ELEMENTS) for tile in tiles} if lanes else set()
         for tile in tiles:
             tasks = axes.count(outer) * -(-extent // tile)
             share = -(-tasks // cores)
             yield Tiling(outer, split, tile, -(-tasks // share))
     yield Tiling((), None, 1, 1)
-
-
-def sizes(axes: Axes, tiling: Tiling, axis: int, count: Expr) -> Expr:
-    """How much of an axis a task with `count` of the split axis has."""
-    return count if axis == tiling.split else tiling.capacity(axes, axis)

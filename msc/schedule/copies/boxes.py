@@ -9,10 +9,13 @@ from itertools import combinations
 from xdsl.ir.affine import AffineMap
 
 from msc.dialects.ms.indexing import place as place_of
-from msc.lowering.ascend.kernels import ELEMENTS, WORDS
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read, Scalar, reads
+from msc.targets.davinci_isa import ELEMENTS, WORDS
+
+_EXACT = 1 << 24
+"""Up to here f32 has every integer."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ def _chosen(place: Scalar, model: KernelModel, array: Array, axis: int) -> tuple
 def _is_exact(constant: Constant) -> bool:
     """Whether a float of 32 bits holds a constant: the vector unit gets it as one."""
     value = float(constant.value)
-    return "f" in constant.dtype or abs(value) <= 2**24
+    return "f" in constant.dtype or abs(value) <= _EXACT
 
 
 def _flat(index: AffineMap, array: Array, without: int | None = None) -> LinearForm | None:

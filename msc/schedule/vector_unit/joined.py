@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Constant, Read, reads
+from msc.schedule.vector_unit.axes import Axes
 
 _FLOATS = ("f16", "f32")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from msc.lowering.ascend.copy_kernels.boxes import Box, BoxAxis
-from msc.lowering.ascend.copy_kernels.tiles import BoxTile, cycles, tiles_of
+from msc.schedule.copies.boxes import Box, BoxAxis
+from msc.schedule.copies.tiles import BoxTile, cycles, tiles_of
 from msc.targets.davinci import DavinciTarget
 
 _MARGIN = 2048

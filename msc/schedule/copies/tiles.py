@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from msc.lowering.ascend.copy_kernels.boxes import Box, BoxAxis
+from msc.schedule.copies.boxes import Box, BoxAxis
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES
+from msc.targets.davinci_isa import BLOCK_BYTES, DTYPES, LANE_ELEMENTS, MOST_BURSTS
 
 _UNIT = BoxAxis(1, 1, 1)
-_MOST_BURSTS = 4095
 _WIDEST_STRIDE = 16
 """Elements between neighbours up to which a row with strides is brought whole."""
 
@@ -53,7 +52,7 @@ class BoxTile:
     @property
     def unit(self) -> int:
         """Elements that fill a block of 32 bytes, in the element type and in the type of gathering."""
-        return 32 // self.bytes
+        return BLOCK_BYTES // self.bytes
 
     @cached_property
     def outer(self) -> tuple[BoxAxis, ...]:
@@ -104,16 +103,16 @@ class BoxTile:
     def in_elements(self) -> int:
         """Elements in UB of what is read, as far as any offset goes that is gathered."""
         if not self.gathers:
-            return -(-self.rows * self.in_pitch // 128) * 128
+            return -(-self.rows * self.in_pitch // LANE_ELEMENTS) * LANE_ELEMENTS
         along, across = self.steps
         bursts = self.lanes if self.form == "turned" else self.rows
         reach = (self.rows - 1) * along + (self.out_pitch - 1) * across + 1
-        return -(-max(reach, bursts * self.in_pitch) // 128) * 128
+        return -(-max(reach, bursts * self.in_pitch) // LANE_ELEMENTS) * LANE_ELEMENTS
 
     @property
     def out_elements(self) -> int:
         """Elements in UB of what is written."""
-        return -(-self.rows * self.out_pitch // 128) * 128
+        return -(-self.rows * self.out_pitch // LANE_ELEMENTS) * LANE_ELEMENTS
 
     @property
     def buffers(self) -> int:
@@ -167,7 +166,7 @@ def _with_sizes(box: Box, form: str, row: BoxAxis, lane: BoxAxis, room: int) -> 
 def can_move(tile: BoxTile) -> bool:
     """Whether one instruction brings the tile, and one writes it."""
     bursts = max(tile.rows, tile.lanes if tile.form == "turned" else 1)
-    return bursts <= _MOST_BURSTS and _has_gaps(tile)
+    return bursts <= MOST_BURSTS and _has_gaps(tile)
 
 
 def _has_gaps(tile: BoxTile) -> bool:
@@ -218,8 +217,3 @@ def cycles(tile: BoxTile, target: DavinciTarget, cores: int) -> float:
     share, each = -(-tile.tasks // cores), work.mte2 + work.vector + work.mte3
     slowest = max(work.mte2, work.vector, work.mte3, work.shared) if tile.double else max(each, work.shared)
     return share * slowest + (each if tile.double else 0.0) + target.gm.write_latency
-
-
-def best(box: Box, target: DavinciTarget, cores: int, room: int) -> BoxTile | None:
-    """The fastest tile of a box by prediction; None where it has none."""
-    return min(tiles_of(box, room), key=lambda tile: cycles(tile, target, cores), default=None)

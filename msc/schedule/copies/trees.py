@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msc.lowering.ascend.copy_kernels.boxes import Box, BoxAxis
-from msc.lowering.ascend.copy_kernels.plans import CopyPlan
-from msc.lowering.ascend.copy_kernels.tiles import BoxTile, can_move, forms_of
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Mark, Node, Place, Run, Tree
+from msc.schedule.copies.boxes import Box, BoxAxis
+from msc.schedule.copies.plans import CopyPlan
+from msc.schedule.copies.tiles import BoxTile, can_move, forms_of
 from msc.support.naming import unique
 
 Names = Mapping[tuple[int, int], str]

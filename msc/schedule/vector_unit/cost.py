@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import ceil, prod, sqrt
 
-from msc.lowering.ascend.vector_kernels.axes import Axes
-from msc.lowering.ascend.vector_kernels.formulas import BINARY, UNARY, formula
-from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled, joined_statements
-from msc.lowering.ascend.vector_kernels.shares import StaggeredStart
-from msc.lowering.ascend.vector_kernels.simplified import is_product
-from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Tiling, all_tilings
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
+from msc.schedule.vector_unit.axes import Axes
+from msc.schedule.vector_unit.formulas import BINARY, UNARY, formula
+from msc.schedule.vector_unit.joined import ScaleAndShift, Scaled, joined_statements
+from msc.schedule.vector_unit.simplified import is_product
+from msc.schedule.vector_unit.tiling import GM_DTYPES, UB_DTYPES, Tiling, all_tilings
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, INSTRUCTIONS
 
@@ -35,6 +34,32 @@ class StatementWork:
     repeat: float
     row: float
     chain: int
+
+
+@dataclass(frozen=True)
+class StaggeredStart:
+    """Cores start `later` cycles one after the other, and have tasks of so many cycles.
+
+    They share whole tasks, or each `grain` parts of one.
+    """
+
+    later: float
+    cycles: float
+    grain: int = 1
+
+    def end(self, tasks: int, cores: int) -> float:
+        """When the last task ends, if shares differ as starts do, but for half of what cores share."""
+        last = (cores - 1) * self.later + self.cycles
+        if cores in (1, tasks):
+            return last + (tasks - cores) * self.cycles
+        return max(last, tasks * self.cycles / cores + (cores - 1) * self.later / 2 + self.cycles / (2 * self.grain))
+
+    def best_cores(self, tasks: int, most: int) -> int:
+        """The number of cores that end first: one, one for each task, or an even number."""
+        wanted = ceil(sqrt(2 * tasks * self.cycles / self.later)) if self.later else most
+        options = {1, min(tasks, most), *(2 * (min(wanted, most, tasks) // 2 + k) for k in (-1, 0, 1))}
+        possible = [c for c in options if 0 < c <= min(tasks, most) and (c % 2 == 0 or c in (1, tasks))]
+        return min(possible, key=lambda cores: (self.end(tasks, cores), cores))
 
 
 class Cost:

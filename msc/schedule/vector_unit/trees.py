@@ -32,12 +32,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from msc.lowering.ascend.vector_kernels.axes import Axes
-from msc.lowering.ascend.vector_kernels.chunks import Chunked
-from msc.lowering.ascend.vector_kernels.tiling import Tiling
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Mark, Node, Place, Run, Tree, loops
+from msc.schedule.vector_unit.axes import Axes
+from msc.schedule.vector_unit.chunks import Chunked
+from msc.schedule.vector_unit.tiling import Tiling
 from msc.support.naming import unique
 from msc.targets.davinci import DavinciTarget
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from xdsl.ir.affine import AffineMap
 
-from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Read, Scalar, reads, rewritten
+from msc.schedule.vector_unit.axes import Axes
 
 _Order = tuple[tuple[int, KernelStatement], ...]
 """Statements by the numbers that they had."""

@@ -1,0 +1,1 @@
+"""How kernels that only move data are cut into tiles: boxes, the cost of tiles, and the trees of these."""
