@@ -22,11 +22,6 @@ class Unlike(Exception):
 class KernelForm(Protocol):
     """A kernel as one unit runs it."""
 
-    @property
-    def is_of_kernel(self) -> bool:
-        """Whether trees are of the kernel's own statements. Else nobody can write one."""
-        ...
-
     def trees(self) -> Iterator[Tree]:
         """Trees for the kernel, the best predicted first."""
         ...

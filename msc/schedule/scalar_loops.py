@@ -51,11 +51,6 @@ class ScalarLoops:
     model: KernelModel
     target: DavinciTarget
 
-    @property
-    def is_of_kernel(self) -> bool:
-        """Whether there is anything to schedule."""
-        return bool(self.model.statements)
-
     @cached_property
     def cycles(self) -> float:
         """The cycles of one core that runs all."""

@@ -38,9 +38,9 @@ from msc.poly.schedule_tree.shared_proofs import prove_kind
 from msc.poly.schedule_tree.text import from_lines, line_of, to_lines
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.storage import storage
-from msc.schedule.cube.kernels import scheduled_model
 from msc.schedule.known_loops import KnownLoops
 from msc.schedule.matrix_units import unit_schedule
+from msc.schedule.scheduled_model import scheduled_model
 from msc.schedule.storage.capacity import check_capacity
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings

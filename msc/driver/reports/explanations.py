@@ -32,8 +32,8 @@ from msc.poly.schedule_tree.changes import described_change
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
 from msc.runtime.machine import Roofline
-from msc.schedule.cube.kernels import scheduled_model
 from msc.schedule.schedule_kernels import schedule_of
+from msc.schedule.scheduled_model import scheduled_model
 from msc.schedule.tuning.neighbours import Neighbourhood
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.escaping import shown

@@ -30,7 +30,7 @@ def alternatives(request: KernelRequest) -> Iterator[Tree]:
 
 def _of_vectors(request: KernelRequest) -> Iterator[Tree]:
     form = tiled_kernel(request.model, request.outputs, request.target)
-    if form is None or not form.is_of_kernel:
+    if form is None:
         yield from _of_moves(request)
         return
     yield from islice(form.trees(), _TILINGS)

@@ -129,7 +129,7 @@ def written_by_tree(
             return None
         except MscError:  # no room, or too few flags
             continue
-        request.note(tree if form.is_of_kernel else None, form.reasons(tree))
+        request.note(tree, form.reasons(tree))
         return made
     return None
 
@@ -137,8 +137,6 @@ def written_by_tree(
 def _by_hand(
     request: KernelRequest, form: KernelForm, write: TreeWriter, unit: str, schedule: ScheduleAttr
 ) -> davinci.DavinciKernelOp:
-    if not form.is_of_kernel:
-        raise request.refused(unit, "windows over a padded image have no schedule: a tile reads no whole padding")
     try:
         made = write(schedule.data)
     except Unlike as problem:

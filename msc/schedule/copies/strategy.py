@@ -27,7 +27,6 @@ class Copies:
     model: KernelModel
     boxes: Sequence[Box]
     target: DavinciTarget
-    is_of_kernel = True
 
     def trees(self) -> Iterator[Tree]:
         """Trees of the plans of the fewest predicted cycles."""

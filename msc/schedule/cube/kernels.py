@@ -13,9 +13,6 @@ from math import prod
 
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.analysis.kernel_model import kernel_model
-from msc.analysis.target import target_of
-from msc.dialects import gk
 from msc.poly.compute import affine_map
 from msc.poly.contraction import UnitProduct
 from msc.poly.model import Array, KernelModel, KernelStatement
@@ -58,13 +55,6 @@ class CubeKernel:
     def sums(self) -> int:
         """The array of the sums."""
         return self.model.statements[self.statement].target
-
-
-def scheduled_model(kernel: gk.KernelOp) -> KernelModel:
-    """The model whose statements and dimensions the schedule of a kernel names, on the machine of its module."""
-    model, cores = kernel_model(kernel), target_of(kernel).cores
-    found = cube_kernel(model, cores) if isinstance(cores, DavinciTarget) else None
-    return model if found is None else found.model
 
 
 @remembered

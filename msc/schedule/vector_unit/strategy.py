@@ -37,7 +37,7 @@ def tiled_kernel(
         return None
     axes = axes_of(model)
     if axes is not None:
-        return StatementsInUB(model, outputs, target, axes, is_of_kernel=True)
+        return StatementsInUB(model, outputs, target, axes)
     found = windows(model)
     if found is None:
         return None
@@ -45,8 +45,7 @@ def tiled_kernel(
     own = axes_of(found.tail)
     if own is None or any(array.dtype not in _FLOATS for array in (found.image, *filters)):
         return None
-    is_whole = len(found.kernel.statements) == len(model.statements)
-    return WindowsInUB(found.kernel, outputs, target, axes_of_kernel(found, own), is_whole, found, own)
+    return WindowsInUB(found.kernel, outputs, target, axes_of_kernel(found, own), found, own)
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,6 @@ class TiledKernel:
     outputs: tuple[int, ...]
     target: DavinciTarget
     axes: Axes
-    is_of_kernel: bool
-    """Whether the model has all statements of the kernel: that of windows over a padded image lacks the padding."""
 
     @cached_property
     def cost(self) -> Cost:
