@@ -44,7 +44,7 @@ def wide_nr(machine: Machine) -> int:
 
     Registers hold eight rows of it, less what a step reads.
     """
-    return machine.vector_registers // 8
+    return max(1, machine.vector_registers // 8)
 
 
 def _fit_three(machine: Machine, rows: int) -> bool:

@@ -12,7 +12,7 @@ from msc.targets.davinci import davinci_target, davinci_targets
 from msc.targets.files import SUFFIX, is_file
 from msc.targets.machine import Machine
 from msc.targets.native import native_of
-from msc.targets.reading import Figures, merged, parse, read_machine
+from msc.targets.reading import Figures, over_base, parse, read_machine
 
 NATIVE = "native"
 _HOST = "generic"
@@ -49,6 +49,7 @@ _MEANT = {
     "rvv": "riscv64 riscv rv64 rv64gc rv64gcv",
 }
 """Machine -> other names of CPUs and instruction sets for which it is right."""
+_M4 = ("armv7em", "cortexm4", "cortexm7", "stm32f4", "nrf52")
 _SMALL = (
     "armv4",
     "armv5",
@@ -72,6 +73,8 @@ def _advice(name: str) -> str | None:
     meant = next((machine for machine, words in _MEANT.items() if plain in words.split()), None)
     if meant is not None and meant in machine_names():
         return f"'{meant}' has these instructions; 'native' is this machine"
+    if plain.replace("-", "").startswith(_M4):
+        return "'cortex-m4' is for Cortex-M4 with its FPU, and others with these instructions"
     small = plain.startswith(_SMALL)
     return f"'generic' is C for any CPU; its compiler gets -mcpu={name} or the like" if small else None
 
@@ -116,4 +119,4 @@ def _figures(stem: str) -> Figures:
     path = _FOLDER / f"{stem}{SUFFIX}"
     figures = parse(path.read_text(encoding="utf-8"), str(path))
     base = figures.pop("base", None)
-    return figures if base is None else merged(_figures(base), figures)
+    return figures if base is None else over_base(figures, _figures(base))

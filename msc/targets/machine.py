@@ -73,8 +73,8 @@ class Scratchpad:
 class Vectors:
     """Vector registers."""
 
-    bits: int = figure("bits of a register", least=128, most=2048)
-    registers: int = figure("number of registers", least=8)
+    bits: int = figure("bits of a register; 32 or less: no vectors", least=8, most=2048)
+    registers: int = figure("number of registers", least=1)
     fma: bool = figure("whether a multiply-add is one instruction")
     unit: int = figure("bits of one execution unit, if that is narrower than a register; 0: the same", 0)
 
@@ -177,6 +177,8 @@ class Machine:
     stack: int = figure("stack of a thread in bytes, for local arrays")
     page: int = figure("bytes of a page", least=64)
     streams: int = figure("pages whose reads the hardware prefetcher follows at a time", least=1)
+    ram: int = figure("bytes of RAM for workspace, states and stack; 0: no limit", 0)
+    flash: int = figure("bytes of flash for weights; 0: no limit", 0)
     architecture: str = figure("as `uname -m` names it; empty: any", "")
     flags: tuple[str, ...] = figure("flags of the C compiler", ())
     features: frozenset[str] = figure(
@@ -303,8 +305,8 @@ class Machine:
         return int(self.latency.multiply_add)
 
     def lanes(self, element_bytes: int) -> int:
-        """Elements in one vector register."""
-        return self.vector_bytes // element_bytes
+        """Elements in one register of vectors; one where there are none."""
+        return max(1, self.vector_bytes // element_bytes)
 
     def with_bytes(self, **sizes: int) -> Machine:
         """The machine with other capacities of the levels named: more or fewer ways of the same size."""

@@ -47,9 +47,13 @@ def read_machine(path: Path, figures_of: Callable[[str], Figures], bases: tuple[
             f"there is no machine '{base}' to begin with", ("base",), help=did_you_mean(str(base), bases)
         )
     source = _Source(text, str(path))
-    under = figures_of(base) if base is not None else {}
-    under = _reduced(under, figures.pop("without", []), source)
-    return machine_of(path.stem, merged(under, figures), source)
+    return machine_of(path.stem, over_base(figures, figures_of(base) if base is not None else {}, source), source)
+
+
+def over_base(figures: Figures, under: Figures, source: _Source | None = None) -> Figures:
+    """The figures of a file over those `under` it, without the tables that it leaves out. Raises MSC0511."""
+    reduced = _reduced(under, figures.pop("without", []), source or _Source("", ""))
+    return merged(reduced, figures)
 
 
 def _reduced(figures: Figures, without: object, source: _Source) -> Figures:

@@ -119,7 +119,7 @@ class TileSearch:
         """The cheapest tiles, and the cheapest whose rows stay in L1, if that is another one."""
         dims = tuple(dim for dim, _ in side)
         if dims not in self._known:
-            self._known[dims] = list(self._candidates(side))
+            self._known[dims] = list(self._candidates(side)) or list(self._least(side))
         tiles, kept = self._known[dims], self._loads(dims).rows_kept
         yield from (best := nsmallest(most, tiles, key=_rank))
         few = [tile for tile in tiles if tile.height <= kept < best[0].height]
@@ -166,6 +166,12 @@ class TileSearch:
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
             if len(side) == 1 and self._leaves_tail(width):
                 yield from self._with_tail(*side[0], width, loads)
+
+    def _least(self, side: _Side) -> Iterator[RegisterTile]:
+        """The narrowest tile without rows, which is there even if registers do not hold it."""
+        if not side:
+            width = block_size(self.statement, self.vector) or min(self._widths(self.statement.extents[self.vector]))
+            yield RegisterTile((), width, self._cycles_a_row((), width, self._loads(())))
 
     def _fits(self, counts: Sequence[int], vectors: int, loads: _Loads) -> bool:
         """Whether registers hold the sums, and operands that multiply-adds of a step or of the next steps share."""

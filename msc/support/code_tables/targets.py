@@ -95,6 +95,13 @@ CODES: tuple[Code, ...] = (
         'simulator cannot run is refused. `device_target="CPU"` compiles for this machine.',
     ),
     Code(
+        "MSC0530",
+        "more memory than the machine has",
+        "A machine file may say how many bytes of RAM and flash the machine has (`ram`, `flash`, docs/targets.md). RAM "
+        "holds the workspace, the states of a training step and the stack, flash the weights. `--max-memory` lets msc "
+        "recompute values to need less RAM; a smaller or quantised model needs less flash.",
+    ),
+    Code(
         "MSC0580",
         "format cannot be loaded",
         "An installed package brings a format of model files (entry point group `msc.formats`) that cannot be "

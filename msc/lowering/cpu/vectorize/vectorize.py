@@ -128,8 +128,8 @@ def _open_pieces(loop: ForOp, lanes: int, sums: LaneSums, machine: Machine) -> I
 def _vectorize(loop: ForOp, machine: Machine, ends: Mapping[Operation, int]) -> None:
     if loop.step.value.data != 1 or len(loop.lower.data.results) != 1 or len(loop.upper.data.results) != 1:
         raise NotVectorisable("it has several bounds, or steps of several elements")
-    sums, iterations = LaneSums.of(loop), loop.constant_range
     lanes = max(1, machine.vectors.bits // widest_bits(loop))
+    sums, iterations = LaneSums.of(loop) if lanes > 1 else LaneSums({}), loop.constant_range
     if iterations is None:
         pieces = list(_open_pieces(loop, lanes, sums, machine))
     else:
