@@ -24,20 +24,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Switch:
-    """An optimisation: without it the pass is left out or, where there are `options`, runs with those."""
+    """An optimisation that can be turned off: a pass, by its name, which is left out.
+
+    A part of a pass has a name of its own: without it, the pass `part_of` runs with `options`.
+    """
 
     name: str
     meaning: str
-    pass_name: str
+    part_of: str = ""
     options: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def pass_name(self) -> str:
+        """The pass that it changes."""
+        return self.part_of or self.name
 
 
 COMMON_SWITCHES = (
-    Switch("batch-norms", "batch norms folded into convolutions", "fold-batch-norm"),
-    Switch("cse", "common subexpression elimination", "cse"),
+    Switch("fold-batch-norm", "batch norms folded into convolutions"),
+    Switch("cse", "common subexpression elimination"),
     Switch("fusion", "several operations in one kernel", "cluster-kernels", {"fuse": False}),
-    Switch("invariants", "loop-invariant code motion", "hoist-invariants"),
-    Switch("views", "views moved below the operations that they separate", "sink-views"),
+    Switch("hoist-invariants", "loop-invariant code motion"),
+    Switch("sink-views", "views moved below the operations that they separate"),
 )
 """Those of the stages that all back ends share."""
 

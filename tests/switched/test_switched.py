@@ -36,8 +36,8 @@ def test_right_without_each_optimisation(suite: str, check: Check) -> None:
 
 
 def test_the_table_counts_what_passes_of_what_makes_a_difference() -> None:
-    outcomes = [Tried("node", "a", {"fusion": "", "views": "wrong"}), Tried("node", "b", {"fusion": ""})]
+    outcomes = [Tried("node", "a", {"fusion": "", "sink-views": "wrong"}), Tried("node", "b", {"fusion": ""})]
     rows = table([*outcomes, Tried("node", "c", {}, "refused")]).splitlines()
     assert rows[0] == "| without | node (2) |"
     assert "| `fusion` | 2 of 2 |" in rows
-    assert "| `views` | 0 of 1 |" in rows
+    assert "| `sink-views` | 0 of 1 |" in rows

@@ -73,7 +73,7 @@ _OPTIONS = (
     click.option(
         "--without",
         metavar="NAME,...",
-        help="Turn optimisations off: fusion, layouts, ... (docs/cli.md).",
+        help="Turn optimisations off: passes, and parts of passes such as fusion (docs/cli.md).",
         shell_complete=several_of(switches),
     ),
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),

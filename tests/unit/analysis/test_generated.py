@@ -80,7 +80,7 @@ def test_orders_by_comparisons_store_nothing_of_the_size_of_all_pairs(tmp_path: 
     path = tmp_path / "order.mir"
     order = f"%0 = ms.argsort %x : (tensor<{SIZE}xi16>) -> tensor<{SIZE}xi64>\nfunc.return %0 : tensor<{SIZE}xi64>"
     path.write_text(f"func.func @main(%x: tensor<{SIZE}xi16>) -> tensor<{SIZE}xi64> {{\n{order}\n}}\n")
-    model = msc.compile(path, without=["sorting"], use_cache=False)
+    model = msc.compile(path, without=["argsort-by-keys"], use_cache=False)
     assert model.signature.weights_bytes + model.signature.workspace_bytes < SIZE * SIZE
     x = np.random.default_rng(1).integers(-50, 50, SIZE).astype(np.int16)
     np.testing.assert_array_equal(model(x), np.argsort(x, kind="stable"))

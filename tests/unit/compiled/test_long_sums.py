@@ -37,7 +37,7 @@ def test_product(tmp_path: Path, terms: int, march: str) -> None:
     path.write_text(PRODUCT.format(k=terms), encoding="utf-8")
     rng = np.random.default_rng(terms)
     x, y = (rng.random(shape, np.float32) for shape in ((3, terms), (terms, 40)))
-    model = msc.compile(path, march=march, without=["products"], use_cache=False)
+    model = msc.compile(path, march=march, without=["reduction-blocks"], use_cache=False)
     assert _worst(model(x, y), x.astype(np.float64) @ y.astype(np.float64)) < 1e-6
 
 
@@ -55,7 +55,7 @@ def test_terms_that_a_call_decides(tmp_path: Path) -> None:
 def test_length_of_a_call_is_estimated_alike(tmp_path: Path, blocked: bool) -> None:
     path = tmp_path / "net.mir"
     path.write_text(PRODUCT.format(k=TERMS), encoding="utf-8")
-    without = ["products"] if blocked else ["products", "sums"]
+    without = ["reduction-blocks"] if blocked else ["reduction-blocks", "sums"]
     operations = msc.compile(path, without=without, use_cache=False).signature.operations
     assert operations is not None
     assert TERMS <= operations < 100 * TERMS

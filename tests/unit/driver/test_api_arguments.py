@@ -70,7 +70,7 @@ def test_sizes_that_are_taken(network: Any, value: Any) -> None:
 
 
 def test_what_has_one_meaning_is_taken() -> None:
-    options: dict[str, Any] = {"max_memory": "4G", "without": "fusion,layouts", "threads": np.int64(1)}
+    options: dict[str, Any] = {"max_memory": "4G", "without": "fusion,assign-layouts", "threads": np.int64(1)}
     options["winograd"] = np.True_
     assert msc.compile(TEXT, dims={"batch": 3}, **options)(X).sum() == 12
     assert msc.compile(TEXT, dims={"batch": 3}, threads=None, march=None)(X).sum() == 12

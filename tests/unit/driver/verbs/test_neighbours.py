@@ -86,7 +86,7 @@ def test_small_processors(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "known", "answer"),
     [
-        ("fuse", ["fusion", "reuse", "views"], "'fusion'"),
+        ("fuse", ["fusion", "reuse", "sink-views"], "'fusion'"),
         ("conv", ["cond", "conv1d", "conv2d", "conv2d_transpose"], "conv1d or conv2d"),
         ("relu6x", ["relu", "relu6"], "'relu6'"),
         ("nothing", ["a", "b"], None),

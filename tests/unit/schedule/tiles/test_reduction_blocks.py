@@ -51,7 +51,7 @@ def test_reductions_are_in_blocks(shape: tuple[int, int, int], why: str, tmp_pat
     lines = schedule(product(tmp_path, *shape))
     (at,) = blocks(lines)
     assert "place t0 in register" in "\n".join(lines[at:]) or "place t1 in register" in "\n".join(lines[at:]), why
-    assert not blocks(schedule(product(tmp_path, *shape), "products", "sums"))
+    assert not blocks(schedule(product(tmp_path, *shape), "reduction-blocks", "sums"))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_blocks_are_inside_the_loop_that_threads_share(tmp_path: Path) -> None:
 def test_sums_are_those_of_the_whole(rows: int, steps: int, columns: int, threads: int, tmp_path: Path) -> None:
     model = product(tmp_path, rows, steps, columns)
     a, b = (np.random.default_rng(0).integers(-4, 5, s).astype(np.float32) for s in ((rows, steps), (steps, columns)))
-    for without in ((), ("products",)):
+    for without in ((), ("reduction-blocks",)):
         run = msc.compile(model, march=TARGET, threads=threads, without=without, use_cache=False)
         np.testing.assert_array_equal(run(a, b), a @ b)
 
