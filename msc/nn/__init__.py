@@ -7,6 +7,7 @@ from msc.nn.cell import *
 from msc.nn.containers import *
 from msc.nn.convolution import *
 from msc.nn.losses import *
+from msc.nn.mathematics import *
 from msc.nn.metrics import *
 from msc.nn.normalisation import *
 from msc.nn.optim.loss_scale import *

@@ -18,11 +18,12 @@ from msc.ops.reductions import length
 
 __all__ = [
     "allclose", "append", "apply_along_axis", "argsort", "around", "array_equal", "atleast_1d", "atleast_2d",
-    "bincount", "broadcast_arrays", "broadcast_to", "clip", "column_stack", "concatenate", "convolve", "divmod",
-    "dot", "dsplit", "dstack", "expand_dims", "heaviside", "histogram", "hsplit", "hstack", "hypot", "inner",
-    "isclose", "log2", "logaddexp", "matmul", "ndim", "outer", "pad", "power", "ravel", "repeat", "reshape",
-    "roll", "round", "rsqrt", "select", "shape", "size", "sort", "split", "squeeze", "stack", "swapaxes", "take",
-    "tensordot", "tile", "trace", "transpose", "unique", "vsplit", "vstack", "where",
+    "bincount", "broadcast_arrays", "broadcast_to", "cbrt", "clip", "column_stack", "concatenate", "convolve",
+    "divmod", "dot", "dsplit", "dstack", "expand_dims", "heaviside", "histogram", "hsplit", "hstack", "hypot",
+    "inner", "isclose", "log2", "logaddexp", "matmul", "ndim", "norm", "outer", "pad", "power", "rand", "randint",
+    "randn", "ravel", "repeat", "reshape", "roll", "round", "rsqrt", "select", "shape", "size", "sort", "split",
+    "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tensordot", "tile", "trace", "transpose", "unique",
+    "vsplit", "vstack", "where",
 ]  # fmt: skip
 
 Axes: TypeAlias = int | Sequence[int] | None
@@ -218,6 +219,42 @@ def hypot(x1: Data, x2: Data) -> Tensor:
 def logaddexp(x1: Data, x2: Data) -> Tensor:
     """log(e^x1 + e^x2), without overflow."""
     return apply("log_add_exp", *map(as_float, pair("logaddexp", x1, x2)))
+
+
+def norm(x: Data, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The length of a vector or of a matrix, or another norm."""
+    value = as_float(asarray(x))
+    if ord is None and axis is None:
+        return ops.norm(ops.ravel(value), 2) if not keepdims else ops.norm(value, 2, tuple(range(value.ndim)), True)
+    return ops.norm(value, 2 if ord is None else ord, axis, keepdims)
+
+
+def take_along_axis(arr: Data, indices: Data, axis: int | None) -> Tensor:
+    """The element at the index along an axis, place by place."""
+    x = asarray(arr)
+    return ops.gather_elements(ravel(x) if axis is None else x, axis or 0, asarray(indices))
+
+
+def randn(*shape: int, dtype: Any = dtypes.float32) -> Tensor:
+    """Normal numbers with mean 0 and deviation 1."""
+    return ops.randn(*(shape or ((),)), dtype=dtype)
+
+
+def rand(*shape: int, dtype: Any = dtypes.float32) -> Tensor:
+    """Numbers uniform in [0, 1)."""
+    return ops.rand(*(shape or ((),)), dtype=dtype)
+
+
+def randint(minval: int, maxval: int | None = None, shape: Any = (), dtype: Any = dtypes.int32) -> Tensor:
+    """Integers uniform in [minval, maxval), or in [0, minval)."""
+    low, high = (0, minval) if maxval is None else (minval, maxval)
+    return ops.randint(low, high, shape, dtype=dtype)
+
+
+def cbrt(x: Data) -> Tensor:
+    """The cube root."""
+    value = as_float(asarray(x))
+    return ops.mul(ops.sign(value), ops.pow(ops.abs(value), 1 / 3))
 
 
 def heaviside(x1: Data, x2: Data) -> Tensor:

@@ -11,8 +11,10 @@ from msc.ops.arithmetic import *
 from msc.ops.clipping import *
 from msc.ops.collectives import *
 from msc.ops.comparison import *
+from msc.ops.compositions import *
 from msc.ops.creation import *
 from msc.ops.custom import *
+from msc.ops.detection import *
 from msc.ops.gradient_hooks import *
 from msc.ops.images import *
 from msc.ops.indexing import *

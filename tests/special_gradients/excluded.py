@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _NAMES: dict[str, str] = {
     "it gives integers, booleans, text or no tensor at all": (
+        "ops.CheckValid ops.FloatStatus ops.NMSWithMask ops.RandomChoiceWithMask ops.make_range ops.tuple_len "
+        "ops.sequence_mask ops.truncate_div ops.heaviside "
         "ops.ApproximateEqual ops.Argmax ops.Argmin ops.BitwiseAnd ops.BitwiseOr ops.BitwiseXor ops.DType "
         "ops.DynamicShape ops.Equal ops.FloorDiv ops.Greater ops.GreaterEqual ops.Invert ops.IsClose ops.IsFinite "
         "ops.IsInf ops.IsNan ops.Less ops.LessEqual ops.LogicalAnd ops.LogicalNot ops.LogicalOr ops.LogicalXor "
@@ -29,6 +31,8 @@ _NAMES: dict[str, str] = {
         "a.unique "
     ),
     "it moves, copies or chooses elements; the operation is compared in tests/unit/graph/autodiff": (
+        "ops.block_diag ops.column_stack ops.diag_embed ops.dsplit ops.hsplit ops.vsplit ops.repeat_elements "
+        "mnp.take_along_axis nn.CentralCrop nn.Tril nn.Triu "
         "ops.BroadcastTo ops.Cast ops.Concat ops.Depend ops.DepthToSpace ops.Diag ops.ExpandDims ops.Flatten "
         "ops.GatherNd ops.GatherV2 ops.Identity ops.MakeTuple ops.MaskedFill ops.MaskedSelect ops.Meshgrid "
         "ops.MirrorPad ops.OneHot ops.Pack ops.Pad ops.PadV3 ops.Reshape ops.ResizeBilinear ops.ResizeBilinearV2 "
@@ -72,6 +76,7 @@ _NAMES: dict[str, str] = {
         "a.tensor_scatter_elements a.tensor_scatter_mul a.tensor_scatter_sub a.tensor_scatter_update a.trace "
     ),
     "it makes a tensor of sizes, numbers or random numbers": (
+        "ops.ScalarToTensor ops.UniformInt ops.UniformReal mnp.rand mnp.randint mnp.randn nn.OneHot nn.Range "
         "ops.Dropout ops.Eye ops.Fill ops.FillV2 ops.LinSpace ops.Ones ops.OnesLike ops.Range ops.StandardNormal "
         "ops.Tensor ops.Zeros ops.ZerosLike ops.arange ops.bernoulli ops.dropout ops.dropout1d ops.dropout2d "
         "ops.dropout3d ops.empty ops.eye ops.fill ops.from_numpy ops.full ops.full_like ops.gumbel_softmax "
@@ -82,6 +87,7 @@ _NAMES: dict[str, str] = {
         "mnp.ones_like mnp.zeros mnp.zeros_like a.fill a.from_numpy a.new_ones a.new_zeros a.of "
     ),
     "it changes a tensor or a parameter where it lies; the function without the change is compared": (
+        "ops.ScatterAdd ops.ScatterNdAdd ops.ScatterNdUpdate ops.ScatterSub ops.ScatterUpdate ops.scatter_nd_sub "
         "ops.Assign ops.AssignAdd ops.AssignSub ops.assign ops.assign_add ops.assign_sub a.add_ a.assign_value "
         "a.clamp_ a.copy_ a.div_ a.fill_ a.init_data a.mul_ a.pow_ a.sub_ a.zero_ "
     ),
@@ -110,6 +116,10 @@ _NAMES: dict[str, str] = {
         "nn.piecewise_constant_lr nn.polynomial_decay_lr nn.warmup_lr "
     ),
     "it is made of functions that are compared": (
+        "ops.AdaptiveAvgPool2D ops.BoundingBoxDecode ops.BoundingBoxEncode ops.iou ops.lp_norm ops.aminmax "
+        "ops.diff ops.dist ops.fmax ops.fmin ops.ger ops.hypot ops.logaddexp ops.nan_to_num ops.nansum ops.sinc "
+        "ops.truncate_mod mnp.cbrt mnp.norm nn.ClipByNorm nn.Conv2dBnAct nn.DenseBnAct nn.MatMul nn.Moments "
+        "nn.Norm nn.PSNR nn.ReduceLogSumExp nn.SSIM nn.SyncBatchNorm "
         "nn.GRU nn.GRUCell nn.LSTM nn.LSTMCell nn.MultiheadAttention nn.RNN nn.RNNCell nn.Transformer "
         "nn.TransformerDecoder nn.TransformerDecoderLayer nn.TransformerEncoder nn.TransformerEncoderLayer "
     ),
