@@ -50,6 +50,7 @@ PASSES: dict[str, str] = {
     "grad": "msc.graph.autodiff.grad:Grad",
     "compute-at-consumers": "msc.graph_kernel.compute_at_consumers:ComputeAtConsumers",
     "hoist-invariants": "msc.graph.weights.hoist_invariants:HoistInvariants",
+    "quantised-products": "msc.graph.simplify.quantised_products:QuantisedProducts",
     "hoist-parameters": "msc.graph.weights.hoist_parameters:HoistParameters",
     "hoist-slices": "msc.graph_kernel.hoist_slices:HoistSlices",
     "infer-valid-extents": "msc.graph_kernel.infer_valid_extents:InferValidExtents",

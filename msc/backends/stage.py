@@ -82,7 +82,7 @@ OPT = Stage(
     properties=("Inlined", "ShapesKnown"),
     passes=runs(
         *("inline-calls", "infer-shapes", "canonicalize-ms", "cse", "dce"),
-        *("fold-batch-norm", "canonicalize-ms", "hoist-parameters", "dce"),
+        *("fold-batch-norm", "canonicalize-ms", "quantised-products", "hoist-parameters", "dce"),
     ),
     verifiers=_TENSORS,
 )

@@ -18,11 +18,20 @@ NARROW_INTEGERS = ("i8", "ui8")
 class AccumulatingOp(BasicTensorOp):
     """Base: with `{dtype = f32}`, the result of f16 or bf16 operands is the f32 sum or product itself.
 
-    With `{dtype = i32}`, matrix products and convolutions of i8 or ui8 multiply and sum up in i32 (`WIDENS_INTEGERS`).
+    With `{dtype = i32}`, matrix products and convolutions of i8 or ui8, or of one by the other, multiply and sum up in
+    i32 (`WIDENS_INTEGERS`).
     """
 
     WIDENS_INTEGERS: ClassVar[bool] = False
     result_element = optional_dtype()
+
+    def expect_one_dtype(self, family: str = "any") -> str:
+        """The element type of the operands; of bytes with and without sign, that of the first."""
+        if self.WIDENS_INTEGERS and self.properties.get("dtype") is not None and len(self.operands) == 2:
+            wide = named_dtype(self.name, self.plain("dtype")) == "i32"
+            if wide and all(self.dtype(k) in NARROW_INTEGERS for k in (0, 1)):
+                return self.dtype(0)
+        return super().expect_one_dtype(family)
 
     def result_type_for(self, dtype: str) -> str:
         """The result's element type for operands of `dtype`. Raises InvalidAttribute."""
