@@ -33,13 +33,30 @@ def _conversion(convert: Conversion, prelude: Prelude, op: Operation, operands: 
 
 
 def convert(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
-    """C's own conversion, lane by lane for vectors."""
+    """C's own conversion, lane by lane for vectors: of integers by at most a factor of two.
+
+    GCC 12 converts bytes to words of 32 bits one by one, but has instructions for each step.
+    """
     if not value.type.is_vector:
         if prelude.type_name(target) == value.type.name:
             return replace(value, type=target)
         return cast(target, value)
+    source = value.type
+    if _is_integer(source) and _is_integer(target) and _factor(source, target) > 2:
+        bits = source.bits * 2 if target.bits > source.bits else source.bits // 2
+        middle = replace(source, base=f"{source.base[0]}{bits}")
+        prelude.type_name(middle)
+        return convert(prelude, convert(prelude, value, middle), target)
     text = f"__builtin_convertvector({value.text}, {prelude.type_name(target)})"
     return CExpression(text, target, reads=value.reads)
+
+
+def _factor(a: CType, b: CType) -> int:
+    return max(a.bits, b.bits) // min(a.bits, b.bits)
+
+
+def _is_integer(type_: CType) -> bool:
+    return not type_.is_float and not type_.mask and type_.base not in ("i1", "index")
 
 
 _STORAGE_ONLY = ("f16", "bf16")

@@ -184,7 +184,7 @@ def with_clauses(tree: Tree) -> frozenset[int]:
     """The numbers of the blocks (`all_blocks`) with places or prefetches, and of bodies of loops that these name."""
     found = list(all_blocks(tree.body))
     along = {prefetch.axis for block in found for prefetch in block.prefetches}
-    bodies = {id(loop.body) for loop in loops(tree) if loop.axis in along}
+    bodies = {id(loop.body) for loop in loops(tree) if loop.axis in along and not loop.unit}
     return frozenset(number for number, block in enumerate(found) if block.clauses or id(block) in bodies)
 
 

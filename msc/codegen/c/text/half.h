@@ -92,9 +92,9 @@ static inline uint32_t pair_u32(uint16_t first, uint16_t second)
 /* Bytes of four iterations, the first one in the lowest byte of each lane. */
 static inline u32x{n} quad_u32x{n}(i8x{n} a, i8x{n} b, i8x{n} c, i8x{n} d)
 {
-    const u32x{n} low = __builtin_convertvector((u8x{n})a, u32x{n}) | __builtin_convertvector((u8x{n})b, u32x{n}) << 8;
-    const u32x{n} high = __builtin_convertvector((u8x{n})c, u32x{n}) | __builtin_convertvector((u8x{n})d, u32x{n}) << 8;
-    return low | high << 16;
+    const u16x{n} low = __builtin_convertvector((u8x{n})a, u16x{n}) | __builtin_convertvector((u8x{n})b, u16x{n}) << 8;
+    const u16x{n} high = __builtin_convertvector((u8x{n})c, u16x{n}) | __builtin_convertvector((u8x{n})d, u16x{n}) << 8;
+    return __builtin_convertvector(low, u32x{n}) | __builtin_convertvector(high, u32x{n}) << 16;
 }
 
 /*** quad_scalar ***/
