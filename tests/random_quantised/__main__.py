@@ -8,7 +8,7 @@ import click
 
 from tests.name_lists import names_of
 from tests.random_quantised.checking import problems
-from tests.random_quantised.operators import MAKERS, case
+from tests.random_quantised.networks import MAKERS, case
 
 
 @click.command()

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from xdsl.context import Context
 
 from msc.driver.artifacts.libraries import compile_module
 from msc.driver.options import CompileOptions
+from msc.graph.simplify.quantised_products import QuantisedProducts
+from msc.importers.imported import Imported
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
 from msc.ir.verification import verify_module
@@ -29,7 +32,14 @@ def runtime_results(case: Case) -> list[Array]:
 def problems(case: Case, **options: Any) -> Iterator[str]:
     """What is wrong with the results of a case: one text each."""
     wanted = runtime_results(case)
-    imported = import_proto(case.model)
+    for in_integers in (False, True)[: 1 + (case.name == "network")]:
+        imported = import_proto(case.model)
+        if in_integers:
+            QuantisedProducts(always=True).apply(Context(), imported.module)
+        yield from _compared(case, imported, wanted, options)
+
+
+def _compared(case: Case, imported: Imported, wanted: list[Array], options: dict[str, Any]) -> Iterator[str]:
     verify_module(imported.module)
     meant = evaluate(imported.module, case.inputs, imported.weights)
     chosen = CompileOptions(**options)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.random_quantised.operators import Case, Writer, maker
+from tests.random_quantised.operators import MAKERS, Case, Writer, case, maker
+
+__all__ = ["MAKERS", "case"]
 
 
 @dataclass

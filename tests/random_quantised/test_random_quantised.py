@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.random_quantised.checking import difference, problems, runtime_results
-from tests.random_quantised.operators import MAKERS, case
+from tests.random_quantised.networks import MAKERS, case
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -45,15 +45,19 @@ class QuantisedProducts(ModulePass):
     pads an image, and is folded into the bias, as is a bias of reals, rounded to the scale of the sums. ReLU and
     limits between become limits of the integers: rounding is monotone. Views and transpositions move integers.
     Left in f32: weights with a zero point, that are no constants or have a scale for other than output channels; x with
-    several scales; sums that may leave i32; models whose sizes a call decides; machines without vectors of bytes.
+    several scales; sums that may leave i32; models whose sizes a call decides. Without `always`, so is all on machines
+    with room for f32 weights: there kernels of bytes are not yet faster.
     Keeps: results but for one step of the scale where a sum of floats lies next to a tie: a sum of integers is exact.
     """
 
     name = "quantised-products"
     contract = REWRITES_GRAPH
+    always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if has_open_sizes(op) or not isinstance(target_of(op).cores, Machine):
+        machine = target_of(op).cores
+        is_small = isinstance(machine, Machine) and machine.flash > 0
+        if has_open_sizes(op) or not (self.always or is_small):
             return
         for each in list(op.walk()):
             if isinstance(each, MsOp) and each.parent is not None:
