@@ -49,6 +49,13 @@ BLOCK_BYTES = 32
 LANE_ELEMENTS = 128
 """Elements of two bytes in a repeat: rows of UB that are a multiple of it have whole repeats in every type."""
 
+FRACTAL = 16
+"""Rows of a fractal, and columns of two bytes."""
+LOAD3D_STRIDE, LOAD3D_REACH, LOAD3D_SIZE, LOAD3D_POSITIONS = 63, 255, 32767, 16383
+"""The largest values of fields of load3d: strides, dilations and pads, sides of an image, pixels of one load."""
+PACKETS = 3
+"""Packets of an operand that L1 holds: each has an event of its own, and a pair of queues has eight."""
+
 ELEMENTS: Mapping[str, str] = {"i1": "ui8", **{name: name for name in DTYPES}}
 """The element types of tensors that cores know, and how these call them: a boolean is a byte."""
 

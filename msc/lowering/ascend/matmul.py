@@ -26,9 +26,9 @@ from msc.lowering.ascend.operands import (
     Way,
 )
 from msc.schedule.cube.products import MatmulShape
-from msc.schedule.cube.trees import MOST_BUFFERS, CubeSchedule
+from msc.schedule.cube.trees import CubeSchedule
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES, Pipe, Space
+from msc.targets.davinci_isa import DTYPES, PACKETS, Pipe, Space
 
 _Range = tuple[Expr, Expr]
 """The first place of a part, and the one after its last."""
@@ -95,7 +95,7 @@ class MatmulWriter:
     def way(self, is_a: bool, depth: int, rotation: AffineExpr | None = None) -> Way:
         """How A or B comes, of `depth` iterations of k."""
         schedule, number = self.schedule, 0 if is_a else 1
-        extent, step, first = schedule.base[number], schedule.base[2], number * MOST_BUFFERS
+        extent, step, first = schedule.base[number], schedule.base[2], number * PACKETS
         return Way(is_a, extent, step, depth, schedule.packets[number], schedule.buffers[number], first, rotation)
 
     def _rotation(self) -> AffineExpr | None:

@@ -22,6 +22,7 @@ from msc.schedule.cube.products import (
     behind,
     joined_axes,
 )
+from msc.targets import davinci_isa as isa
 from msc.targets.davinci_isa import DTYPES
 
 
@@ -75,7 +76,7 @@ class CubeConvolution:
     @property
     def c0(self) -> int:
         """Channels of one row of a fractal."""
-        return 32 // DTYPES[self.product.dtype]
+        return isa.BLOCK_BYTES // DTYPES[self.product.dtype]
 
     @property
     def groups(self) -> int:
@@ -170,7 +171,10 @@ def along(
         return None
     output, stride = outputs[0] if outputs else (None, 1)
     tap, dilation = taps[0] if taps else (None, 1)
-    if not (1 <= stride <= 63 and 1 <= dilation <= 255 and -form.constant <= 255 and size <= 32767):
+    reach = max(dilation, -form.constant)
+    if not (
+        1 <= stride <= isa.LOAD3D_STRIDE and dilation >= 1 and reach <= isa.LOAD3D_REACH and size <= isa.LOAD3D_SIZE
+    ):
         return None
     return Along(
         size,

@@ -16,7 +16,7 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read, Scalar, reads
 from msc.targets.abilities import Role
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES
+from msc.targets.davinci_isa import BLOCK_BYTES, DTYPES, FRACTAL
 
 Strides = Mapping[str, int]
 """By axis the elements between two neighbours; axes that an array does not move along are left out."""
@@ -302,14 +302,14 @@ class MatmulShape:
     def _stored(self, rows: int, columns: int) -> int:
         if not self.fractal:
             return rows * columns
-        return ceil(rows / 16) * 16 * ceil(columns / self.c0) * self.c0
+        return ceil(rows / FRACTAL) * FRACTAL * ceil(columns / self.c0) * self.c0
 
     @property
     def rows(self) -> tuple[int, int, int]:
         """Elements between two stored rows of A, of B and of C; of an operand in NZ its rows, in whole fractals."""
         if self.fractal:
             a, b = self.k if self.transpose_a else self.m, self.n if self.transpose_b else self.k
-            return ceil(a / 16) * 16, ceil(b / 16) * 16, self.n
+            return ceil(a / FRACTAL) * FRACTAL, ceil(b / FRACTAL) * FRACTAL, self.n
         a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
         return self.row_a or a, self.row_b or b, self.row_c or self.n
 
@@ -326,17 +326,17 @@ class MatmulShape:
     @property
     def c0(self) -> int:
         """Elements of 32 bytes."""
-        return 32 // DTYPES[self.dtype]
+        return BLOCK_BYTES // DTYPES[self.dtype]
 
     @property
     def step(self) -> int:
         """What base tiles are multiples of along k: fractals that are turned come in squares."""
-        return max(16, self.c0)
+        return max(FRACTAL, self.c0)
 
     @property
     def edges(self) -> tuple[int, int]:
         """What the rows and columns of base tiles are multiples of: squares of bytes that are turned have 32."""
-        return self.step if self.transpose_a else 16, 16 if self.transpose_b else self.step
+        return self.step if self.transpose_a else FRACTAL, FRACTAL if self.transpose_b else self.step
 
 
 def matmul_shape(product: CubeProduct, out_dtype: str) -> MatmulShape | None:

@@ -6,10 +6,13 @@ from math import ceil, gcd
 
 from msc.schedule.cube.products import MatmulShape
 from msc.schedule.cube.sharing import Loads, OperandMoves, bands, cores_of, side_by_side
-from msc.schedule.cube.trees import MOST_BUFFERS, CubeSchedule
+from msc.schedule.cube.trees import CubeSchedule
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES
+from msc.targets.davinci_isa import DTYPES, PACKETS
+
+_DEPTH = 256
+"""The longest row of a base tile that is tried, on every machine."""
 
 
 def product_schedule(
@@ -53,7 +56,7 @@ def in_turn(
 
 def buffers_of(held: tuple[int, int], packets: tuple[int, int]) -> tuple[int, int]:
     """The packets that L1 has room for."""
-    a, b = (min(MOST_BUFFERS, max(1, x // packet)) for x, packet in zip(held, packets, strict=True))
+    a, b = (min(PACKETS, max(1, x // packet)) for x, packet in zip(held, packets, strict=True))
     return a, b
 
 
@@ -156,7 +159,7 @@ def _depth(shape: MatmulShape, target: DavinciTarget, m: int, n: int) -> int:
     """The most of k that L0 has room for twice."""
     size = DTYPES[shape.dtype]
     most = min(target.buffers.l0a // 2 // m, target.buffers.l0b // 2 // n) // size // shape.step * shape.step
-    return min(most, 4 * 64 // size, -(-shape.k // shape.step) * shape.step)
+    return min(most, _DEPTH // size, -(-shape.k // shape.step) * shape.step)
 
 
 def whole_base(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:

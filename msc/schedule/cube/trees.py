@@ -32,9 +32,9 @@ from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Place, Ru
 from msc.schedule.cube.convolutions import CubeConvolution
 from msc.schedule.cube.kernels import CubeKernel
 from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import PACKETS
 
-MOST_BUFFERS = 3
-"""Packets of an operand that L1 holds: each has an event of its own, and a pair of queues has eight."""
+_UNSPLIT = (1, 1)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CubeSchedule:
     """Each core begins at another part of k, so cores that share rows do not ask for the same lines at a time."""
     scalar_cycles: float = 0.0
     """What the scalar unit computes in a base step."""
-    l2_split: tuple[int, int] = (1, 1)
+    l2_split: tuple[int, int] = _UNSPLIT
     """Pieces of a core's part along m and n, one after the other, so that what cores read together stays in L2."""
 
 
@@ -269,8 +269,8 @@ class _Reader:
         for array in (self._a, self._b):
             if array not in packets:
                 raise ScheduleError(f"the cube takes {array} from l1, where it has no place", loop.line)
-        if max(packets[self._a].buffers, packets[self._b].buffers) > MOST_BUFFERS or loop.buffers > 2:
-            raise ScheduleError(f"the cube has {MOST_BUFFERS} buffers in l1 and 2 in l0 at most", loop.line)
+        if max(packets[self._a].buffers, packets[self._b].buffers) > PACKETS or loop.buffers > 2:
+            raise ScheduleError(f"the cube has {PACKETS} buffers in l1 and 2 in l0 at most", loop.line)
         windows, shape = self._kernel.windows, self._kernel.shape
         step = _up(loop.tile or 1, shape.step if windows is None else windows.c0)
         a, b = (ceil((packets[x].tile or 1) / step) for x in (self._a, self._b))

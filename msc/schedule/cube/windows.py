@@ -10,7 +10,11 @@ from msc.schedule.cube.sharing import Loads, OperandMoves, side_by_side
 from msc.schedule.cube.trees import CubeSchedule
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
-from msc.targets.davinci_isa import DTYPES
+from msc.targets.davinci_isa import DTYPES, FRACTAL, LOAD3D_POSITIONS
+
+_COLUMNS = (32, 64, 128, 192, 256)
+_ROWS = (*_COLUMNS, 384, 512)
+"""Columns and rows of base tiles that are tried."""
 
 
 def load3d_bandwidth(convolution: CubeConvolution, target: DavinciTarget) -> float:
@@ -43,8 +47,8 @@ class _Search:
     def schedules(self) -> Iterator[tuple[float, CubeSchedule]]:
         """Schedules and their predicted cycles."""
         pixels, outputs = self.c.pixels, self.c.outputs
-        for n in sorted({_even(outputs, most) for most in (32, 64, 128, 192, 256)}):
-            for m in sorted({_even(pixels, most) for most in (32, 64, 128, 192, 256, 384, 512)}):
+        for n in sorted({_even(outputs, most) for most in _COLUMNS}):
+            for m in sorted({_even(pixels, most) for most in _ROWS}):
                 if 4 * m * n <= self.target.buffers.l0c:
                     yield from self._packets(m, n)
 
@@ -66,7 +70,7 @@ class _Search:
 
     def _buffered(self, m: int, n: int, k: int, a: int, b: int) -> Iterator[tuple[float, CubeSchedule]]:
         rows = rows_of_image(self.c, m)
-        if rows * self.c.width.size > 16383:
+        if rows * self.c.width.size > LOAD3D_POSITIONS:
             return
         bytes_a, bytes_b = a * rows * self.c.width.size * 32, b * self.c.taps * n * 32
         room = self.target.buffers.l1 - self.target.buffers.l1_reserved - (12 * n if self.bias else 0)
@@ -136,4 +140,4 @@ class _Search:
 def _even(total: int, most: int) -> int:
     """The tile of a multiple of 16 that cuts `total` into as many parts as `most` does, as even as can be."""
     parts = ceil(total / most)
-    return ceil(ceil(total / parts) / 16) * 16
+    return ceil(ceil(total / parts) / FRACTAL) * FRACTAL
