@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 
 _INTERNALS = "msc.mindspore.internals"
@@ -80,16 +81,17 @@ class _Elsewhere(ModuleType):
         self._target = target
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__") and name != "__all__":
+        if name.startswith("__") and name not in ("__all__", "__version__"):
             raise AttributeError(name)
-        if name.startswith("_") and name != "__all__" and self._target != _INTERNALS:
-            return getattr(import_module(_INTERNALS), name)
-        return getattr(import_module(self._target), name)
+        found = import_module(self._target)
+        if name.startswith("_") and not name.startswith("__") and name not in vars(found):
+            found = import_module(_INTERNALS)
+        return getattr(found, name)
 
 
 class _Maker(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Elsewhere(spec.name, PATHS[spec.name])
+        return _Elsewhere(spec.name, spec.loader_state)
 
     def exec_module(self, module: ModuleType) -> None:
         pass
@@ -102,7 +104,35 @@ class Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The specification of a module of the table."""
-        return ModuleSpec(fullname, _Maker(), is_package=True) if fullname in PATHS else None
+        return _found(fullname, PATHS[fullname]) if fullname in PATHS else None
+
+
+class StandIn(MetaPathFinder):
+    """Finds the modules of MindSpore among those of msc."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of a module of MindSpore that msc has."""
+        first, _, rest = fullname.partition(".")
+        here = f"msc.{rest}" if rest else "msc"
+        return _found(fullname, here) if first == "mindspore" and _is_there(here) else None
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its parent is no package
+        return False
+
+
+def _found(name: str, target: str) -> ModuleSpec:
+    return ModuleSpec(name, _Maker(), is_package=True, loader_state=target)
+
+
+def stand_in() -> None:
+    """Let `import mindspore` give msc in this process, whether MindSpore is installed or not."""
+    sys.meta_path.insert(0, StandIn())
 
 
 def install() -> None:
