@@ -83,7 +83,7 @@ class PythonFormat(Format):
     name = "python"
     title = "a Cell"
     extensions = (".py",)
-    lacks = "it is read and not written"
+    lacks = "what graph mode does not read"
     holds = "program"
 
     def takes(self, model: str) -> bool:
