@@ -43,11 +43,6 @@ def with_group_loops(model: KernelModel) -> KernelModel:
     return replace(model, arrays=arrays, statements=tuple(s for s in stored if s is not None))
 
 
-def have_same_loops(one: KernelModel, other: KernelModel) -> bool:
-    """Whether the statements of two models of a kernel have the same loops, so that a tree of one is one of both."""
-    return [s.extents for s in one.statements] == [s.extents for s in other.statements]
-
-
 def _joined(expr: AffineExpr, group: int, sums: KernelStatement) -> tuple[int, int] | None:
     """Groups and channels of one, where an index is `g * size + c` over all of both."""
     form = linear_form(expr)

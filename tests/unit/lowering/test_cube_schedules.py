@@ -164,3 +164,29 @@ def test_what_a_changed_schedule_computes(name: str, tmp_path: Path) -> None:
         msc.compile(str(path), target=target).results(*inputs), plain.results(*inputs), strict=True
     ):
         np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), rtol=4e-3, atol=2e-2)
+
+
+ON_THE_CPU = """
+builtin.module {
+func.func @main(%x: tensor<64x96xf32>) -> tensor<64x96xf32> {
+  %y = gk.kernel "exp" (%a = %x : tensor<64x96xf32>) -> tensor<64x96xf32> attributes {gk.schedule = #gk.schedule<[
+    "axis i0_i1 6144: S0.0", "for i0_i1 tile 1536 parallel 2, i0_i1", "  run S0"]>} {
+    %0 = ms.exp %a : (tensor<64x96xf32>) -> tensor<64x96xf32>
+    gk.yield %0 : tensor<64x96xf32>
+  }
+  func.return %y : tensor<64x96xf32>
+}
+}
+"""
+
+
+@pytest.mark.parametrize(("target", "cores", "why"), [("cpu", 2, "no schedule"), ("ascend910b1", 99, "48 cores")])
+def test_a_number_of_cores_is_one_that_the_machine_has(target: str, cores: int, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "exp.gk.mir"
+    text = ON_THE_CPU.replace("parallel 2", f"parallel {cores}")
+    if target != "cpu":
+        machine = f'attributes {{ms.target = #ms.target<"{target}", machine = "{target}", threads = 1>}}'
+        text = text.replace("builtin.module", f"builtin.module {machine}")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(MscError, match=rf"MSC0408(.|\n)*{why}"):
+        compile_model(str(path), CompileOptions(target=target))

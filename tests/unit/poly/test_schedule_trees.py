@@ -96,6 +96,7 @@ def read_or_refused(lines: list[str]) -> Tree | ScheduleError:
         ("for m paralel\n  run S0", 1, "is not of the form"),
         ("for m parallel from 0\n  run S0", 1, "is not of the form"),
         ("for m vector from 8\n  run S0", 1, "is not of the form"),
+        ("for m parallel 0\n  run S0", 1, "is not of the form"),
         ("run S0\nplace t0 in stack", 2, "at the beginning of their block"),
         ("place t0 at stack\nrun S0", 1, "is not of the form"),
         ("tail n from 4\n  run S0", 1, "follows its head directly"),
