@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "msc"
@@ -81,7 +82,12 @@ def places(addition: Addition) -> list[Path]:
 def _names(file: Path, names: frozenset[str]) -> bool:
     if file.suffix in (".h", ".c", ".toml"):
         return not names.isdisjoint(re.findall(r"[\w.-]+?(?=_\{|\b)", file.read_text("utf-8")))
-    return file.suffix == ".py" and not names.isdisjoint(_named(ast.parse(file.read_text("utf-8"))))
+    return file.suffix == ".py" and not names.isdisjoint(_all_named(file))
+
+
+@cache
+def _all_named(file: Path) -> frozenset[str]:
+    return frozenset(_named(ast.parse(file.read_text("utf-8"))))
 
 
 def _named(tree: ast.Module) -> Iterator[str]:

@@ -18,6 +18,7 @@ from msc.codegen.c import access
 from msc.codegen.c.affine import INDEX, IndexExpression, affine_index, constant_index
 from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
+from msc.codegen.c.dead_code import named_in_part
 from msc.codegen.c.instructions import add_products
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.lines import Lines
@@ -25,7 +26,7 @@ from msc.codegen.c.literals import constant
 from msc.codegen.c.loops import UNROLLED, LoopHead, only_moves
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.shared_loops import Capture, LoopPart, local_array, scalar, share_call, used
+from msc.codegen.c.shared_loops import Capture, LoopPart, local_array, scalar, share_call
 from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
 from msc.codegen.c.types import CArrayType, CType, buffer_type, no_c_form, value_type
@@ -55,7 +56,7 @@ class FunctionEmitter:
     interleaved: dict[StoreOp, str] = field(default_factory=dict[StoreOp, str])
     name: str = ""
     functions: NameScope = field(default_factory=NameScope)
-    around: list[Capture] = field(default_factory=list[Capture])
+    around: dict[SSAValue, Capture] = field(default_factory=dict[SSAValue, Capture])
     parts: list[LoopPart] = field(default_factory=list[LoopPart])
 
     def block(self, block: Block) -> None:
@@ -143,7 +144,7 @@ class FunctionEmitter:
         type_ = value.type.element if value.splat else value.type
         name = self.scope.fresh(result.name_hint or "v")
         self.lines.add(f"const {self.prelude.type_name(type_)} {name} = {value.text};")
-        self._note(scalar(name, self.prelude.type_name(type_)))
+        self.around[result] = scalar(name, self.prelude.type_name(type_))
         self.values[result] = replace(value, text=name, precedence=CExpression(name, type_).precedence, reads=False)
 
     def _write_pending(self) -> None:
@@ -160,7 +161,7 @@ class FunctionEmitter:
             return
         name = self.scope.fresh(op.result.name_hint or "index")
         self.lines.add(f"const int64_t {name} = {index.value.text};")
-        self._note(scalar(name, "int64_t"))
+        self.around[op.result] = scalar(name, "int64_t")
         self.ranges[op.result] = IndexExpression(CExpression(name, INDEX), index.low, index.high)
 
     def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[IndexExpression]:
@@ -189,7 +190,7 @@ class FunctionEmitter:
         self.arrays.add(op.memref)
         type_ = self.buffers[op.memref][1]
         self.lines.add(access.declare_array(name, type_))
-        self._note(local_array(name, type_))
+        self.around[op.memref] = local_array(name, type_)
 
     def _element(self, op: AccessOp) -> str:
         return self._element_at(op.buffer, self._affine(op.map.results, op.indices))
@@ -331,13 +332,13 @@ class FunctionEmitter:
 
     def _emit_loop(self, op: ForOp, text: Callable[[LoopHead], str]) -> None:
         self.scope.enter()
-        outside = len(self.around)
+        outside = dict(self.around)
         head = self._head(op)
         self.ranges[op.variable] = head.variable
-        self._note(scalar(head.name, "int64_t"))
+        self.around[op.variable] = scalar(head.name, "int64_t")
         with self.lines.braces(text(head)):
             self.block(op.body.block)
-        del self.around[outside:]
+        self.around = outside
         self.scope.leave()
 
     def _head(self, op: ForOp) -> LoopHead:
@@ -356,18 +357,15 @@ class FunctionEmitter:
                 self._name(value, self.pending.pop(value))
         self.prelude.plain.add("subnormals")
         self.prelude.team = True
-        part = replace(self, lines=Lines(1), scope=NameScope([set[str]().union(*self.scope.frames)]), around=[])
+        part = replace(self, lines=Lines(1), scope=NameScope([set[str]().union(*self.scope.frames)]), around={})
         first, last = part.scope.fresh("first"), part.scope.fresh("last")
         part._emit_loop(op, lambda head: head.part(first, last, self.prelude))
         name = self.functions.fresh(f"{self.name}_part")
-        captures = used(self.around, part.lines)
+        named = named_in_part(op, self.dead)
+        captures = [capture for value, capture in self.around.items() if value in named]
         self.parts.append(LoopPart(name, tuple(captures), first, last, part.lines.text()))
         self.scope.enter()
         trips = self._head(op).trips(self.prelude)
         self.scope.leave()
         least = op.least.value.data if op.least is not None else 0
         share_call(name, captures, trips, least, self.scope, self.lines)
-
-    def _note(self, capture: Capture) -> None:
-        """Note what the loops of a kernel may take from around them."""
-        self.around.append(capture)

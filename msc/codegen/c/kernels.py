@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast as typed
@@ -13,7 +12,7 @@ from xdsl.ir import Attribute
 
 from msc.analysis.bytes import stack_bytes
 from msc.codegen.c.body import FunctionEmitter
-from msc.codegen.c.dead_code import dead_values
+from msc.codegen.c.dead_code import dead_values, named_values
 from msc.codegen.c.lines import wrap_prototype
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
@@ -27,7 +26,6 @@ _MAXIMUM_COMMENT_LINES = 200
 """Of a schedule."""
 _STACK_OF_TILES = 4096
 """Bytes of local arrays that are register tiles, of which a comment need not speak."""
-_WORD, _COMMENT = re.compile(r"\w+"), re.compile(r"/\*.*?\*/")
 
 
 @dataclass(frozen=True)
@@ -115,15 +113,15 @@ def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int],
     names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}
     for argument, parameter in zip(function.args, parameters, strict=False):
         body.bind_parameter(argument, parameter.name, aliased=parameter.aliased)
-        body.around.append(Capture(parameter.name, parameter.declaration))
+        body.around[argument] = Capture(parameter.name, parameter.declaration)
     for argument, size in sizes.items():
         body.bind_size(argument, names[argument], size.low, size.high)
-        body.around.append(scalar(names[argument], "int64_t"))
+        body.around[argument] = scalar(names[argument], "int64_t")
     body.block(function.body.block)
-    text = body.lines.text()
-    used = set(_WORD.findall(_COMMENT.sub("", text)))
-    unused = "".join(f"    (void){a};\n" for a in (*(p.name for p in parameters), *names.values()) if a not in used)
-    return Kernel(name, parameters, tuple(names.values()), _comment(function), unused + text, tuple(body.parts))
+    named = named_values(function.body.block.ops, body.dead)
+    unused = "".join(f"    (void){body.around[a].name};\n" for a in function.args if a not in named)
+    text = unused + body.lines.text()
+    return Kernel(name, parameters, tuple(names.values()), _comment(function), text, tuple(body.parts))
 
 
 def _parameters(function: FuncOp, scope: NameScope, aliased: frozenset[int]) -> tuple[BufferParameter, ...]:

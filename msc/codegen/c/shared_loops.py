@@ -6,7 +6,7 @@ What the loop takes from around it goes through an array of pointers, as tensors
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msc.codegen.c.lines import Lines, wrap_prototype
@@ -71,12 +71,6 @@ def local_array(name: str, buffer: CArrayType) -> Capture:
         return scalar(name, memory_name(buffer.base))
     shape = tuple(size for size in buffer.shape if size != 1)
     return Capture(name, f"{memory_name(buffer.base)} {CArrayType(buffer.base, shape).declarator(name)}")
-
-
-def used(names: Iterable[Capture], lines: Lines) -> list[Capture]:
-    """Those that the lines name."""
-    words = set(re.findall(r"\w+", lines.text()))
-    return [capture for capture in names if capture.name in words]
 
 
 def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, scope: NameScope, lines: Lines) -> None:
