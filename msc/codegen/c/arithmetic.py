@@ -10,13 +10,15 @@ from dataclasses import replace
 from functools import partial
 from typing import cast as typed
 
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.index_ranges import wraps
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form
 from msc.codegen.c.values import CExpression, Precedence, call, cast
+from msc.dialects.loop import LanesOp, LoadOp
 from msc.poly.scalar import OPERATORS
 
 Rule = Callable[[Prelude, Operation, Sequence[CExpression]], CExpression]
@@ -219,17 +221,46 @@ _DECIDED_BY_ZERO = {
 """Unsigned comparisons (predicate, which operand is 0) that C compilers warn of, as they have one outcome."""
 
 
+def decided_comparison(op: Operation) -> bool | None:
+    """What a comparison of integers is whatever its operands are: of a value with itself, of an unsigned one with 0.
+
+    C compilers warn of those, so it is written as its outcome and its operands are not read.
+    """
+    name = op.operation.data if isinstance(op, LanesOp) else op.name
+    if name != "arith.cmpi":
+        return None
+    a, b = op.operands
+    if _is_same(a, b):
+        return _predicate(op) in _TRUE_OF_EQUALS
+    return _DECIDED_BY_ZERO.get((_predicate(op), _is_zero(a), _is_zero(b)))
+
+
+def _is_same(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are one, or are loaded from one place, one right after the other."""
+    first, then = a.owner, b.owner
+    if a is b or not isinstance(first, LoadOp) or not isinstance(then, LoadOp) or first.next_op is not then:
+        return a is b
+    return first.operands == then.operands and first.properties == then.properties
+
+
+def _is_zero(value: SSAValue) -> bool:
+    if isinstance(value.owner, vector.BroadcastOp):
+        value = value.owner.source
+    constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(constant, IntegerAttr) and constant.value.data == 0
+
+
 def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     predicate = _predicate(op)
     if is_boolean(operands[0]) and any(v.is_vector_text for v in operands):
         operands = _as_masks(prelude, operands)
     type_ = _shape(operands)
     if operands[0].text == operands[1].text:
-        return _always(prelude, predicate in _TRUE_OF_EQUALS, _mask(type_))
+        return always(prelude, predicate in _TRUE_OF_EQUALS, type_)
     if predicate >= 6:
         decided = _DECIDED_BY_ZERO.get((predicate, operands[0].text == "0", operands[1].text == "0"))
         if decided is not None:
-            return _always(prelude, decided, _mask(type_))
+            return always(prelude, decided, type_)
         operands = [_to_unsigned(prelude, v) for v in operands]
     return _comparison(prelude, _INTEGER_RELATIONS[predicate], operands[0], operands[1], type_)
 
@@ -278,10 +309,12 @@ def _compound_comparison(prelude: Prelude, predicate: int, a: CExpression, b: CE
         case 14:
             return both(("!=", a, a), "|", ("!=", b, b))
         case _:
-            return _always(prelude, predicate == 15, _mask(type_))
+            return always(prelude, predicate == 15, type_)
 
 
-def _always(prelude: Prelude, truth: bool, mask: CType) -> CExpression:
+def always(prelude: Prelude, truth: bool, compared: CType) -> CExpression:
+    """The outcome of a comparison of values of a type."""
+    mask = _mask(compared)
     if not mask.is_vector:
         prelude.headers.add("stdbool.h")
         return CExpression("true" if truth else "false", mask)

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.codegen.c import access
 from msc.codegen.c.affine import INDEX, IndexExpression, affine_index, constant_index
-from msc.codegen.c.arithmetic import RULES
+from msc.codegen.c.arithmetic import RULES, always, decided_comparison
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.dead_code import named_in_part
 from msc.codegen.c.instructions import add_products
@@ -110,6 +110,9 @@ class FunctionEmitter:
             case memref.LoadOp():
                 return access.load_scalar(self._plain_element(op.memref, op.indices), self.buffers[op.memref][1].base)
             case _:
+                truth = decided_comparison(op)
+                if truth is not None:
+                    return always(self.prelude, truth, value_type(op.operands[0].type))
                 name = op.operation.data if isinstance(op, LanesOp) else op.name
                 rule = (
                     RULES.get(name) or CONVERSIONS.get(name) or (add_products if name == "loop.add_products" else None)

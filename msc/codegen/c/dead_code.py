@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from msc.codegen.c.arithmetic import decided_comparison
 from msc.dialects.loop import AccessOp, ApplyOp, CallRowsOp, ForOp, PrefetchOp, StoreOp
 from msc.ir.typed import static_shape
 
@@ -44,6 +45,8 @@ def dead_values(function: Operation) -> set[SSAValue]:
 def _is_dead_use(user: Operation, dead: set[SSAValue]) -> bool:
     if type(user) in _EFFECTS or type(user) is arith.ConstantOp:
         return False
+    if decided_comparison(user) is not None:
+        return True
     return bool(user.results) and all(result in dead for result in user.results)
 
 
@@ -92,8 +95,10 @@ def _read(op: Operation) -> Iterator[SSAValue]:
         case memref.LoadOp() | memref.StoreOp():
             yield from op.operands[: len(op.operands) - len(op.indices)]
             yield from _of_array(op.memref, op.indices)
-        case _:
+        case _ if decided_comparison(op) is None:
             yield from op.operands
+        case _:
+            return
 
 
 def _in(exprs: Iterable[AffineExpr], values: Sequence[SSAValue]) -> Iterator[SSAValue]:
