@@ -1,4 +1,4 @@
-"""What C does not read it does not name: compilers, which warn of unused parameters, are asked with warnings as errors."""
+"""What C does not read it does not name: compilers, asked with warnings as errors, warn of unused parameters."""
 
 from pathlib import Path
 
