@@ -39,7 +39,7 @@ def _operator(name: str, most: int) -> Addition:
 
 def _instructions() -> Iterator[Addition]:
     """The units of CPUs, which machine files list; one file of a machine is where a unit is said."""
-    heads = re.compile(r'^\[\[unit\]\]\nname = "(\w+)"', re.MULTILINE)
+    heads = re.compile(r"^\[unit\.(\w+)\]", re.MULTILINE)
     names = {name for path in sorted((ROOT / "targets").glob("*.toml")) for name in heads.findall(path.read_text())}
     for name in sorted(names):
         yield Addition("an instruction", name, frozenset({name}), (".",), most=1)
