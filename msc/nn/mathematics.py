@@ -200,7 +200,18 @@ class SyncBatchNorm(BatchNorm2d):
     RANKS = (2, 3, 4)
 
 
-class Conv2dBnAct(Cell):
+class _BnAct(Cell):
+    """What follows a layer: a batch norm and an activation, each if it is asked for."""
+
+    batchnorm: Any
+    activation: Any
+
+    def _finished(self, x: Tensor) -> Any:
+        x = x if self.batchnorm is None else self.batchnorm(x)
+        return x if self.activation is None else self.activation(x)
+
+
+class Conv2dBnAct(_BnAct):
     """A convolution, a batch norm and an activation, each of the latter two if it is asked for."""
 
     def __init__(
@@ -233,12 +244,10 @@ class Conv2dBnAct(Cell):
         self.activation = _activation(activation, alpha)
 
     def construct(self, x: Tensor) -> Any:
-        x = self.conv(x)
-        x = x if self.batchnorm is None else self.batchnorm(x)
-        return x if self.activation is None else self.activation(x)
+        return self._finished(self.conv(x))
 
 
-class DenseBnAct(Cell):
+class DenseBnAct(_BnAct):
     """A dense layer, a batch norm and an activation, each of the latter two if it is asked for."""
 
     def __init__(
@@ -262,9 +271,7 @@ class DenseBnAct(Cell):
         self.activation = _activation(activation, alpha)
 
     def construct(self, x: Tensor) -> Any:
-        x = self.dense(x)
-        x = x if self.batchnorm is None else self.batchnorm(x)
-        return x if self.activation is None else self.activation(x)
+        return self._finished(self.dense(x))
 
 
 def _activation(given: Activation, alpha: float) -> Any:

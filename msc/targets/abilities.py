@@ -90,7 +90,7 @@ class Unit:
     cycles: float = figure("between the starts of two; in registers: of a port of arithmetic", least=1e-3)
     latency: float = figure("of one")
     step: Shape = figure("multiples to which scratchpads round m, n and k; none: the shape", Shape(0, 0, 0))
-    text: str = figure("its C: in registers an expression of a, b and c, else a statement (below)", "")
+    text: str = figure("its C: in registers an expression of a, b and c; elsewhere no C uses it yet", "")
     narrower: tuple[str, ...] = figure("in registers: the same for half as many lanes, for a quarter, ...", ())
     header: str = figure("the header of C that declares it", "")
     macros: tuple[str, ...] = figure("macros of C compilers that have it; without them C computes `computes`", ())

@@ -177,7 +177,7 @@ class Machine:
     stack: int = figure("stack of a thread in bytes, for local arrays")
     page: int = figure("bytes of a page", least=64)
     streams: int = figure("pages whose reads the hardware prefetcher follows at a time", least=1)
-    ram: int = figure("bytes of RAM for workspace, states and stack; 0: no limit", 0)
+    ram: int = figure("bytes of RAM for workspace and stack; 0: no limit", 0)
     flash: int = figure("bytes of flash for weights; 0: no limit", 0)
     architecture: str = figure("as `uname -m` names it; empty: any", "")
     flags: tuple[str, ...] = figure("flags of the C compiler", ())

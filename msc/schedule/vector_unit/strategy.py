@@ -6,6 +6,7 @@ tasks a core takes that starts later, and whether results leave from the buffers
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +50,7 @@ def tiled_kernel(
 
 
 @dataclass(frozen=True)
-class TiledKernel:
+class TiledKernel(ABC):
     """A kernel whose trees are of the statements of `model`, over `axes`."""
 
     model: KernelModel
@@ -58,13 +59,13 @@ class TiledKernel:
     axes: Axes
 
     @cached_property
+    @abstractmethod
     def cost(self) -> Cost:
         """The costs of tilings."""
-        raise NotImplementedError
 
+    @abstractmethod
     def trees(self) -> Iterator[Tree]:
         """Trees of the tilings of the fewest predicted cycles."""
-        raise NotImplementedError
 
     def tiling_in(self, tree: Tree) -> Tiling:
         """The tiling that a tree says. Raises Unlike for a tree that is none of tasks."""

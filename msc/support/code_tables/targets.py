@@ -98,8 +98,8 @@ CODES: tuple[Code, ...] = (
         "MSC0530",
         "more memory than the machine has",
         "A machine file may say how many bytes of RAM and flash the machine has (`ram`, `flash`, docs/targets.md). RAM "
-        "holds the workspace, the states of a training step and the stack, flash the weights. `--max-memory` lets msc "
-        "recompute values to need less RAM; a smaller or quantised model needs less flash.",
+        "holds the workspace and the stack, flash the weights; states of a training step are not counted. "
+        "`--max-memory` lets msc recompute values to need less RAM; a smaller or quantised model needs less flash.",
     ),
     Code(
         "MSC0580",

@@ -80,12 +80,11 @@ def _fused_conv(node: Node) -> OnnxValue:
 
 @fused("FusedGemm")
 def _fused_gemm(node: Node) -> OnnxValue:
-    c = node.get(2)
     y = node.standard(
         "Gemm",
         node[0],
         node[1],
-        *([] if c is None else [c]),
+        node.get(2),
         alpha=node.real("alpha", 1.0),
         beta=node.real("beta", 1.0),
         transA=node.int_("transA", 0),
@@ -99,7 +98,8 @@ def _fused_gemm(node: Node) -> OnnxValue:
 def _fused_matmul(node: Node) -> OnnxValue:
     """`alpha` times a product; `transBatch` moves the first axis of an operand behind its other batch axes."""
     a, b = (_operand(node, i, side) for i, side in enumerate("AB"))
-    return scaled(node, product(node, a, b), node.real("alpha", 1.0)) if node.given("alpha") else product(node, a, b)
+    y, alpha = product(node, a, b), node.real("alpha", 1.0)
+    return y if alpha == 1.0 else scaled(node, y, alpha)
 
 
 def _operand(node: Node, index: int, side: str) -> OnnxValue:
@@ -121,18 +121,19 @@ def _operand(node: Node, index: int, side: str) -> OnnxValue:
 @fused("SimplifiedLayerNormalization")
 def _simplified_layer_norm(node: Node) -> list[Slot]:
     x = node[0]
-    y = _rms_norm(node, x, node[1], node.axis(node.int_("axis", -1), x.rank))
-    return [y, _inverse_deviation(node, x, None, node.axis(node.int_("axis", -1), x.rank)) if node.wants(1) else None]
+    axis = node.axis(node.int_("axis", -1), x.rank)
+    return [_rms_norm(node, x, node[1], axis), _inverse_norm(node, x, axis) if node.wants(1) else None]
 
 
 def _rms_norm(node: Node, x: OnnxValue, scale: OnnxValue, axis: int) -> OnnxValue:
     return node.standard("RMSNormalization", x, scale, axis=axis, epsilon=node.real("epsilon", 1e-5))[0]
 
 
-def _inverse_deviation(node: Node, x: OnnxValue, mean: OnnxValue | None, axis: int) -> OnnxValue:
-    wide = node.cast(x, "f32")
-    centred = wide if mean is None else node(ms.SubOp, wide, mean)
-    square = node(ms.ReduceMeanOp, node(ms.SquareOp, centred), axis=list(range(axis, x.rank)), keep_dims=True)
+def _inverse_norm(node: Node, x: OnnxValue, axis: int) -> OnnxValue:
+    """One over the root of the mean square along the axes from `axis` on, in f32."""
+    square = node(
+        ms.ReduceMeanOp, node(ms.SquareOp, node.cast(x, "f32")), axis=list(range(axis, x.rank)), keep_dims=True
+    )
     return node(ms.ReciprocalOp, node(ms.SqrtOp, node(ms.AddOp, square, node.real("epsilon", 1e-5))))
 
 
@@ -140,14 +141,16 @@ def _inverse_deviation(node: Node, x: OnnxValue, mean: OnnxValue | None, axis: i
 def _skip_layer_norm(node: Node) -> list[Slot]:
     """Input, skip, gamma, beta, bias: the sum normalised along the last axis, its mean and deviation, and the sum."""
     x = _sum(node, 0, 1, 4)
-    return [*_layer_norm(node, x, node[2], node.get(3)), x]
+    return [*_layer_norm(node, x, node[2], node.get(3), 1e-5), x]
 
 
-def _layer_norm(node: Node, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None) -> list[Slot]:
-    epsilon = node.real("epsilon", 1e-12 if node.proto.op_type.startswith("Embed") else 1e-5)
+def _layer_norm(node: Node, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None, default: float) -> list[Slot]:
+    """The last axis normalised, its mean and its inverse deviation; `default` is the operator's own epsilon."""
+    epsilon = node.real("epsilon", default)
     wanted = 3 if node.wants(1) or node.wants(2) else 1
-    given = [x, scale] if bias is None else [x, scale, bias]
-    results: list[Slot] = [*node.standard("LayerNormalization", *given, results=wanted, axis=-1, epsilon=epsilon)]
+    results: list[Slot] = [
+        *node.standard("LayerNormalization", x, scale, bias, results=wanted, axis=-1, epsilon=epsilon)
+    ]
     return [*results, None, None][:3]
 
 
@@ -155,8 +158,8 @@ def _layer_norm(node: Node, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | No
 def _skip_simplified_layer_norm(node: Node) -> list[Slot]:
     x = _sum(node, 0, 1, 3)
     last = x.rank - 1
-    deviation = _inverse_deviation(node, x, None, last) if node.wants(2) else None
-    return [_rms_norm(node, x, node[2], last), None, deviation, x]
+    inverse = _inverse_norm(node, x, last) if node.wants(2) else None
+    return [_rms_norm(node, x, node[2], last), None, inverse, x]
 
 
 @fused("EmbedLayerNormalization")
@@ -172,7 +175,7 @@ def _embed_layer_norm(node: Node) -> list[Slot]:
         x = node(ms.AddOp, x, node(ms.GatherOp, table, segments, axis=0))
     mask = node.get(7)
     counts = node.constant(np.zeros(batch, np.int32)) if mask is None else node(ms.ReduceSumOp, mask, axis=[1])
-    return [_layer_norm(node, x, node[5], node.get(6))[0], counts, x]
+    return [_layer_norm(node, x, node[5], node.get(6), 1e-12)[0], counts, x]
 
 
 # Attention.
@@ -257,9 +260,7 @@ class Attending:
         told: dict[str, Any] = {"softcap": softcap} if softcap else {}
         if scale:
             told["scale"] = scale
-        y = self.node.standard(
-            "Attention", self.queries, self.keys, self.values, *([self.bias] if self.bias is not None else []), **told
-        )[0]
+        y = self.node.standard("Attention", self.queries, self.keys, self.values, self.bias, **told)[0]
         batch, heads, length, size = self.node.shape_of(y)
         return self.node.reshape(transposed(self.node, y, [0, 2, 1, 3]), (batch, length, heads * size))
 
@@ -467,4 +468,4 @@ def _expand_dims(node: Node) -> OnnxValue:
 
 @fused("Trilu")
 def _trilu(node: Node) -> Slot:
-    return node.standard("Trilu", *[v for v in (node[0], node.get(1)) if v is not None], upper=node.int_("upper", 1))[0]
+    return node.standard("Trilu", node[0], node.get(1), upper=node.int_("upper", 1))[0]
