@@ -6,18 +6,17 @@ speed or diagnostics says once that it has no effect (MSC0886); what there is no
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable
 from enum import Enum
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
 from msc.frontend import settings
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.modes import get_context, set_context
+from msc.support import processors
 from msc.support.argument_values import described
 
 __all__ = [
@@ -177,27 +176,16 @@ def empty_cache() -> None:
     """Give memory back that nothing uses: the system has it already."""
 
 
-def _resident() -> int:
-    """Bytes of memory of this process."""
-    pages = Path("/proc/self/statm")
-    return int(pages.read_text("ascii").split()[1]) * resource.getpagesize() if pages.exists() else _peak()
-
-
-def _peak() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
 def memory_allocated(device_target: str | None = None) -> int:
     """Bytes that this process has in memory; so say all of these functions of a device, which is the machine."""
     _target_of("memory_allocated", device_target)
-    return _resident()
+    return processors.resident_bytes()
 
 
 def max_memory_allocated(device_target: str | None = None) -> int:
     """The most bytes that this process had in memory."""
     _target_of("max_memory_allocated", device_target)
-    return _peak()
+    return processors.peak_bytes()
 
 
 def memory_reserved(device_target: str | None = None) -> int:

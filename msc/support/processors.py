@@ -1,13 +1,17 @@
-"""How many processors there are for this process, and how many of them nobody else uses at the moment."""
+"""The processors that this process may use, how many of them nobody else uses now, and the memory that it has."""
 
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 LOAD = Path("/proc/loadavg")
 """Where Linux tells, before the slash, how many threads run or wait for a processor."""
+
+PAGES = Path("/proc/self/statm")
+"""Where Linux tells how many pages of memory this process has."""
 
 
 def detect_cores() -> int:
@@ -33,3 +37,18 @@ def _runnable() -> int:
     with suppress(OSError, ValueError, IndexError):
         return int(LOAD.read_text("ascii").split()[3].partition("/")[0])
     return 0
+
+
+def resident_bytes() -> int:
+    """Bytes of memory that this process has; where the system does not tell, the most that it had."""
+    import resource
+
+    return int(PAGES.read_text("ascii").split()[1]) * resource.getpagesize() if PAGES.exists() else peak_bytes()
+
+
+def peak_bytes() -> int:
+    """The most bytes of memory that this process had."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -113,8 +113,7 @@ def _swapped(combine: str, vector: str, order: str) -> str:
 
 def _library_templates() -> Mapping[str, Template]:
     """The functions of library calls."""
-    texts = [call.text if isinstance(call.text, str) else call.text.read_text("utf-8") for call in CALLS.values()]
-    parts = [sections_of(text) for text in texts]
+    parts = [sections_of(call.text) for call in CALLS.values()]
     return {name: Template(text, tuple(part)) for part in parts for name, text in part.items()}
 
 
