@@ -55,9 +55,14 @@ from msc.dialects.ms.unary import (
 from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
 
 OPERATIONS = tuple(
-    found
-    for found in (*tuple(vars().values()), *OF_SCALARS.values())
-    if isinstance(found, type) and issubclass(found, IRDLOperation) and found not in (IRDLOperation, UnaryOp)
+    sorted(
+        (
+            found
+            for found in (*tuple(vars().values()), *OF_SCALARS.values())
+            if isinstance(found, type) and issubclass(found, IRDLOperation) and found not in (IRDLOperation, UnaryOp)
+        ),
+        key=lambda found: (found.__module__, found.__name__),
+    )
 )
 """Every operation, by family."""
 

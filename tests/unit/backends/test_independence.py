@@ -8,12 +8,15 @@ import pytest
 import msc
 
 PACKAGE = Path(msc.__file__).parent
-SIM = ("driver/simulation", "driver/verbs/sim.py")  # `msc sim` is the tool of this one target
+STRATEGY = tuple(
+    f"schedule/{room}" for room in ("cube", "vector_unit", "copies", "scalar_loops.py", "scheduled_model.py")
+)
+"""How kernels are scheduled for the units of Ascend, and where schedules of both back ends meet."""
 OWN = {
     "cpu": (r"backends\.cpu|codegen\.c|lowering\.cpu", ("backends", "codegen", "lowering/cpu")),
     "ascend": (
         r"backends\.ascend|(codegen|dialects|targets)\.davinci|dialects import davinci|lowering\.ascend|sim",
-        ("backends", "codegen/davinci", "lowering/ascend", "dialects/davinci", "sim", "targets", *SIM),
+        ("backends", "codegen/davinci", "lowering/ascend", "dialects/davinci", "sim", "targets", *STRATEGY),
     ),
 }
 """What is concrete, and the packages and files that are its own."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from xdsl.ir.affine import AffineMap
 
+from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.quantisation import QuantisationOp
 from msc.exporters.onnx.writer import TYPES, Writer, dtype, form, no_form, shape
-from msc.poly.scalar import OPERATORS, Apply, Constant, Read, Scalar
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Read, Scalar
 
 SAME = {
     "reciprocal": "Reciprocal", "relu": "Relu", "identity": "Identity", "mish": "Mish", "softsign": "Softsign",
@@ -45,14 +48,36 @@ def _scalar(w: Writer, scalar: Scalar, inputs: Sequence[str], known: dict[Scalar
             return inputs[scalar.operand]
         case Constant():
             return w.scalar(scalar.value, scalar.dtype)
+        case Cast(bits=False) if scalar not in known:
+            known[scalar] = w("Cast", _scalar(w, scalar.arg, inputs, known), to=TYPES[scalar.dtype])
         case Apply() if scalar not in known:
             arguments = [_scalar(w, argument, inputs, known) for argument in scalar.args]
             known[scalar] = w(next(filter(None, OPERATORS[scalar.op].tensors.values())), *arguments)
-        case Apply():
+        case Apply() | Cast(bits=False):
             pass
         case _:
             raise TypeError(f"{scalar} in a formula")
     return known[scalar]
+
+
+@form("quantize", "dequantize", "requantize")
+def _quantisation(w: Writer, op: QuantisationOp, *inputs: str) -> str:
+    """ONNX's operator where it says the same: one scale a tensor or an index of an axis, bytes, f32; else the steps."""
+    operator = {"ms.quantize": "QuantizeLinear", "ms.dequantize": "DequantizeLinear"}.get(op.name)
+    whole = op.result_dtype() if operator == "QuantizeLinear" else op.dtype(0)
+    reals = {op.dtype(1), op.dtype(0) if operator == "QuantizeLinear" else op.result_dtype()}
+    shapes = {shape(each) for each in op.operands[1:]}
+    axes = [a for a, n in enumerate(shape(op.scale), len(shape(op.x)) - len(shape(op.scale))) if n != 1]
+    if operator is None or whole not in ("i8", "ui8") or reals != {"f32"} or len(shapes) > 1 or len(axes) > 1:
+        reads = [Read(k, AffineMap(0, 0, ()), op.dtype(k)) for k in range(len(inputs))]
+        return _scalar(w, op.scalar(*reads), inputs, {})
+    x, *given = inputs
+    if len(shape(op.scale)) != len(axes):
+        given = [w("Reshape", each, w.ints([-1] if axes else [])) for each in given]
+    if op.zero is None:
+        zero = np.zeros([shape(op.scale)[a - len(shape(op.x))] for a in axes], numpy_dtype(whole))
+        given.append(w.constant(zero))
+    return w(operator, x, *given, axis=axes[0] if axes else 0)
 
 
 @form("barrier")
