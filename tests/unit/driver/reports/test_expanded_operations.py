@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from safetensors.numpy import save
 
 import msc
+from tests.unit.compiled.programs import Case
+from tests.unit.compiled.test_operations import check_all
 from tests.unit.graph.expand.test_expanders import ACTIVATIONS, OF_X, OTHERS, X
-from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, read, results
+from tests.unit.graph_kernel.graphs import Array, random_inputs, random_weights, read, results
 from tests.unit.graph_kernel.test_random_graphs import graphs
 
 CASES = [*(("%x: tensor<4x9xf32>", text) for text in ACTIVATIONS), *((X, text) for text in OF_X), *OTHERS]
@@ -25,14 +27,16 @@ def check(actual: Array, expected: Array, tolerance: float) -> None:
     np.testing.assert_allclose(wide, reference, rtol=0 if exact else tolerance, atol=0 if exact else tolerance)
 
 
-@pytest.mark.parametrize(("arguments", "text"), CASES)
-def test_operation(arguments: str, text: str, tmp_path: Path) -> None:
-    module = function(arguments, f"%y = ms.{text}")
-    inputs = random_inputs(module)
-    (expected,) = results(module, inputs)
-    path = tmp_path / "model.mir"
-    path.write_text(str(module))
-    check(np.asarray(msc.compile(path, threads=1)(*inputs)), expected, 2e-2 if "f16" in arguments else 1e-4)
+def as_case(arguments: str, text: str) -> Case:
+    """An operation on operands by number, as compiled programs of many operations have them."""
+    named = re.findall(r"(%\w+): tensor<([^>]*)>", arguments)
+    numbers = {name: f"%{number}" for number, (name, _) in enumerate(named)}
+    operation = re.sub(r"%\w+", lambda name: numbers[name[0]], f"ms.{text}")
+    return operation, " ".join(type_ for _, type_ in named)
+
+
+def test_operations(tmp_path: Path) -> None:
+    check_all([as_case(*case) for case in CASES], tmp_path)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
