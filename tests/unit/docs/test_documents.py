@@ -80,6 +80,17 @@ def test_every_example_has_a_page() -> None:
         assert f"examples/{folder}" in (DOCS / page).read_text("utf-8"), page
 
 
+def test_the_route_names_functions_that_exist() -> None:
+    """In a row of architecture.md, `folder/file.py:name`, a file or a folder, of msc."""
+    rows = re.findall(r"^\| `([\w/.]+?)(?::([\w.]+))?`", (DOCS / "architecture.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) > 30
+    for place, name in rows:
+        path = ROOT / "msc" / place
+        assert path.exists(), place
+        for part in name.split(".") if name else []:
+            assert re.search(rf"^ *(def|class) {part}\b", path.read_text("utf-8"), re.MULTILINE), f"{place}:{name}"
+
+
 def test_pages_that_messages_name_exist() -> None:
     sources = (path.read_text("utf-8") for path in (ROOT / "msc").rglob("*.py"))
     named = {page for text in sources for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
