@@ -101,8 +101,9 @@ class _Search:
         found: list[tuple[tuple[int, int], tuple[int, int, int]]] = []
         for rows in range(1, min(cores, tiles_m) + 1):
             for columns in range(1, min(cores // rows, tiles_n) + 1):
-                batches = min(count, cores // (rows * columns))
-                most = ceil(count / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
+                images = ceil(count / min(count, cores // (rows * columns)))
+                batches = ceil(count / images)
+                most = images * ceil(tiles_m / rows) * ceil(tiles_n / columns)
                 found.append(((most, batches * rows * columns), (batches, rows, columns)))
         return min(found)[1]
 

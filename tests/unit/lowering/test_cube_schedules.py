@@ -100,6 +100,20 @@ def test_every_kernel_of_the_cube_has_a_tree_that_gives_its_code(name: str, tmp_
         assert str(write_kernel(kernel, davinci_target(SUITE[name][2]), "one")) == code
 
 
+@pytest.mark.parametrize("counts", [(1, 23, 25), (32, 49, 70)])
+def test_cores_share_any_number_of_images(counts: tuple[int, ...], tmp_path: Path) -> None:
+    """Also where images are no multiple of cores: those that would have none are not in the tree."""
+    images = ", ".join(f"%x{n}: tensor<{n}x3x12x12xf16>" for n in counts)
+    lines = [f'  %y{n} = ms.conv2d %x{n}, %w {{pad_mode = "same"}}\n' for n in counts]
+    types = ", ".join(f"tensor<{n}x40x12x12xf16>" for n in counts)
+    results = ", ".join(f"%y{n}" for n in counts)
+    head = f"func.func @main({images}, %w: tensor<40x3x3x3xf16>) -> ({types}) {{\n"
+    path = tmp_path / "model.mir"
+    path.write_text(head + "".join(lines) + f"  func.return {results} : {types}\n}}\n", encoding="utf-8")
+    module = compile_model(str(path), CompileOptions(target="ascend910b1"), stop_after="davinci").module
+    assert sum("davinci.mad" in str(op) for op in module.walk() if isinstance(op, davinci.DavinciKernelOp)) == 3
+
+
 def changed(tree: Tree) -> Iterator[Tree]:
     """The tree with one loop otherwise: smaller tiles, another mark, other buffers, in the place of the one inside."""
     for loop in loops(tree):
