@@ -25,6 +25,7 @@ _FAMILIES = (
     "fused",
     "indexing",
     "linear",
+    "machine_learning",
     "microsoft",
     "movement",
     "ngrams",

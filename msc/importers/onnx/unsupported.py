@@ -19,6 +19,7 @@ REASONS: Mapping[str, str] = {
     "NonMaxSuppression": "how many boxes it selects depends on data",
     "ImageDecoder": "it reads image files",
     "Gradient": "training is not compiled",
+    "SVMClassifier": "msc has regressions by support vectors only",
     **dict.fromkeys(
         ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"),
         "ONNX does not say which random numbers it gives",

@@ -36,13 +36,6 @@ def check_places(node: Node, indices: OnnxValue, size: int) -> None:
         raise node.failure("MSC0711", f"index {outside[0]} is outside an axis of {size} elements")
 
 
-@importer("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def _array_feature_extractor(node: Node) -> OnnxValue:
-    x, places = node[0], node[1]
-    y = node(ms.GatherOp, x, node.reshape(places, (math.prod(node.shape_of(places)),)), axis=-1)
-    return node.reshape(y, (1, *y.shape)) if x.rank == 1 else y
-
-
 @importer("GatherElements")
 def _gather_elements(node: Node) -> OnnxValue:
     axis = node.axis(node.int_("axis", 0), node[0].rank)

@@ -98,8 +98,3 @@ def _momentum(node: Node) -> list[OnnxValue]:
         return [node(ms.SubOp, x, _scaled(node, velocity, rate)), velocity]
 
     return _updated(node, 1, update)
-
-
-@importer("Binarizer", domain="ai.onnx.ml")
-def _binarizer(node: Node) -> OnnxValue:
-    return node.cast(node(ms.GreaterOp, node[0], node.real("threshold", 0.0)), node[0].dtype)
