@@ -10,6 +10,7 @@ from msc.support.code_tables import (
     files,
     importing,
     internal,
+    parallel,
     passes,
     python_api,
     syntax,
@@ -33,6 +34,7 @@ CODES: Mapping[str, Code] = {
         python_api,
         internal,
         davinci,
+        parallel,
     )
     for entry in table.CODES
 }

@@ -8,6 +8,7 @@ from msc.support.code_tables import (
     files,
     importing,
     internal,
+    parallel,
     passes,
     python_api,
     syntax,
@@ -18,8 +19,21 @@ from msc.support.code_tables import (
 from msc.support.codes import CODES
 
 USED = re.compile(r'"(MSC\d{4})"')
-TABLES = (files, syntax, verification, weights, passes, targets, calls, importing, python_api, internal, davinci)
-FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10")
+TABLES = (
+    files,
+    syntax,
+    verification,
+    weights,
+    passes,
+    targets,
+    calls,
+    importing,
+    python_api,
+    internal,
+    davinci,
+    parallel,
+)
+FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11")
 
 
 def codes_in_use() -> set[str]:
