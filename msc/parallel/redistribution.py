@@ -27,7 +27,7 @@ SEARCHED_AXES = 4
 
 
 @dataclass(frozen=True)
-class Step:
+class Transfer:
     """A collective of the ranks along `axes`: from `before` to `after`, which are layouts on one mesh.
 
     `dimension` is the one that is gathered, cut or scattered; `target` the one that an all_to_all cuts.
@@ -89,7 +89,7 @@ class Step:
         return count // self.before.mesh.size_of(*self.axes) if self.kind in ("all_to_all", "reduce_scatter") else count
 
 
-def redistribute(source: Layout, target: Layout, shape: Sequence[int] | None = None) -> tuple[Step, ...]:
+def redistribute(source: Layout, target: Layout, shape: Sequence[int] | None = None) -> tuple[Transfer, ...]:
     """The steps from one layout to another: of all sequences those with the fewest bytes, then the fewest steps.
 
     With a `shape`, no step cuts a dimension that does not divide. Raises MSC1102 for layouts of different meshes or
@@ -108,7 +108,7 @@ def redistribute(source: Layout, target: Layout, shape: Sequence[int] | None = N
     return _joined(steps)
 
 
-def received_bytes(steps: Sequence[Step], whole: int) -> int:
+def received_bytes(steps: Sequence[Transfer], whole: int) -> int:
     """The bytes that all ranks together receive in steps on a tensor of `whole` bytes."""
     return math.ceil(sum((step.share for step in steps), Fraction(0)) * whole)
 
@@ -185,12 +185,14 @@ def _used_differently(source: Layout, target: Layout) -> tuple[str, ...]:
     return tuple(name for name in source.mesh.names if name in moved)
 
 
-def _search(start: Layout, goal: Layout, movable: tuple[str, ...], shape: tuple[int, ...] | None) -> list[Step] | None:
+def _search(
+    start: Layout, goal: Layout, movable: tuple[str, ...], shape: tuple[int, ...] | None
+) -> list[Transfer] | None:
     """Dijkstra's shortest path, where the bytes of a step are its length."""
     order = itertools.count()
     waiting: list[tuple[Fraction, int, int, Layout]] = [(Fraction(0), 0, next(order), start)]
     reached: dict[Layout, tuple[Fraction, int]] = {start: (Fraction(0), 0)}
-    came: dict[Layout, Step] = {}
+    came: dict[Layout, Transfer] = {}
     done: set[Layout] = set()
     while waiting:
         share, length, _, layout = heapq.heappop(waiting)
@@ -210,8 +212,8 @@ def _search(start: Layout, goal: Layout, movable: tuple[str, ...], shape: tuple[
     return None
 
 
-def _path(start: Layout, goal: Layout, came: dict[Layout, Step]) -> list[Step]:
-    steps: list[Step] = []
+def _path(start: Layout, goal: Layout, came: dict[Layout, Transfer]) -> list[Transfer]:
+    steps: list[Transfer] = []
     while goal != start:
         steps.append(came[goal])
         goal = steps[-1].before
@@ -219,38 +221,38 @@ def _path(start: Layout, goal: Layout, came: dict[Layout, Step]) -> list[Step]:
 
 
 @cache
-def _steps(layout: Layout, partial: tuple[str, ...], movable: tuple[str, ...]) -> tuple[Step, ...]:
+def _steps(layout: Layout, partial: tuple[str, ...], movable: tuple[str, ...]) -> tuple[Transfer, ...]:
     return tuple(_all_steps(layout, partial, movable))
 
 
-def _all_steps(layout: Layout, partial: tuple[str, ...], movable: tuple[str, ...]) -> Iterator[Step]:
+def _all_steps(layout: Layout, partial: tuple[str, ...], movable: tuple[str, ...]) -> Iterator[Transfer]:
     """Every step from a layout that leaves it partial over `partial` and moves no other axis than those `movable`."""
     dimensions = range(len(layout.cuts))
     reducible = [axis for axis in layout.partial if axis not in partial]
     for count in range(1, len(reducible) + 1):
         for axes in itertools.combinations(reducible, count):
             left = tuple(other for other in layout.partial if other not in axes)
-            yield Step("all_reduce", axes, layout, Layout(layout.mesh, layout.cuts, left, layout.reduction))
+            yield Transfer("all_reduce", axes, layout, Layout(layout.mesh, layout.cuts, left, layout.reduction))
     for axis in reducible:
         left = tuple(other for other in layout.partial if other != axis)
         for d in dimensions:
             after = Layout(layout.mesh, _changed(layout, {d: (*layout.cuts[d], axis)}), left, layout.reduction)
-            yield Step("reduce_scatter", (axis,), layout, after, d)
+            yield Transfer("reduce_scatter", (axis,), layout, after, d)
     free = [axis for axis in movable if axis not in layout.axes + layout.partial and layout.mesh.size_of(axis) > 1]
     for d in dimensions:
         for axis in free:
-            yield Step("all_slice", (axis,), layout, _with(layout, {d: (*layout.cuts[d], axis)}), d)
+            yield Transfer("all_slice", (axis,), layout, _with(layout, {d: (*layout.cuts[d], axis)}), d)
         if not layout.cuts[d] or layout.cuts[d][-1] not in movable:
             continue
         *rest, axis = layout.cuts[d]
-        yield Step("all_gather", (axis,), layout, _with(layout, {d: tuple(rest)}), d)
+        yield Transfer("all_gather", (axis,), layout, _with(layout, {d: tuple(rest)}), d)
         for first in range(len(layout.cuts[d])):
             kept, axes = layout.cuts[d][:first], layout.cuts[d][first:]
             for e in (e for e in dimensions if e != d and all(axis in movable for axis in axes)):
                 after = _with(layout, {d: kept, e: layout.cuts[e] + axes})
-                yield Step("all_to_all", axes, layout, after, d, e)
+                yield Transfer("all_to_all", axes, layout, after, d, e)
     for after in _rearranged(layout, (*[a for a in layout.axes if a in movable], *free)):
-        yield Step("permute", layout.mesh.names, layout, after)
+        yield Transfer("permute", layout.mesh.names, layout, after)
 
 
 def _rearranged(layout: Layout, axes: tuple[str, ...]) -> Iterator[Layout]:
@@ -277,9 +279,9 @@ def _with(layout: Layout, changes: dict[int, tuple[str, ...]]) -> Layout:
     return Layout(layout.mesh, _changed(layout, changes), layout.partial, layout.reduction)
 
 
-def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _joined(steps: Sequence[Transfer]) -> tuple[Transfer, ...]:
     """Steps of one kind on one dimension, one after the other, as one."""
-    joined: list[Step] = []
+    joined: list[Transfer] = []
     for step in steps:
         last = joined[-1] if joined else None
         if last and (last.kind, last.dimension) == (step.kind, step.dimension):
@@ -291,7 +293,7 @@ def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
                 case "all_to_all" | "permute":
                     axes = None
             if axes is not None:
-                joined[-1] = Step(step.kind, axes, last.before, step.after, step.dimension)
+                joined[-1] = Transfer(step.kind, axes, last.before, step.after, step.dimension)
                 continue
         joined.append(step)
     return tuple(joined)

@@ -8,8 +8,8 @@ CODES = (
     Code(
         "MSC1100",
         "device mesh that is none",
-        "A mesh is written as `dp=2,tp=4`: axes with different names, each with its number of ranks. Ranks are numbered "
-        "with the last axis fastest: on this mesh rank 5 is at dp 1 and tp 1.",
+        "A mesh is written as `dp=2,tp=4`: axes with different names, each with its number of ranks. Ranks count "
+        "the last axis fastest: on this mesh rank 5 is at dp 1 and tp 1.",
     ),
     Code(
         "MSC1101",

@@ -12,7 +12,8 @@ from msc.support.diagnostics import MscError
 
 def test_ranks_count_the_last_axis_fastest() -> None:
     mesh = Mesh.parse("dp=2, tp=4")
-    assert str(mesh) == "dp=2,tp=4" and mesh.size == 8
+    assert str(mesh) == "dp=2,tp=4"
+    assert mesh.size == 8
     assert [mesh.rank(mesh.coordinates(rank)) for rank in range(8)] == list(range(8))
     assert mesh.coordinates(5) == {"dp": 1, "tp": 1}
     assert mesh.groups(["tp"]) == ((0, 1, 2, 3), (4, 5, 6, 7))
@@ -26,7 +27,8 @@ def test_strategy_of_mindspore() -> None:
     assert (str(x), str(w)) == ("[x, _]", "[_, y]")
     assert [x.slices((8, 6), rank)[0].start for rank in range(8)] == [0] * 4 + [4] * 4
     assert [w.slices((6, 8), rank)[1].start for rank in range(8)] == [0, 2, 4, 6] * 2
-    assert x.tensor_map == (1, -1) and x.copies == 4
+    assert x.tensor_map == (1, -1)
+    assert x.copies == 4
 
 
 @pytest.mark.parametrize("text", ["[]", "[a]", "[_, b.a]", "[a, _] sum(b)", "[_] max(a, b)"])

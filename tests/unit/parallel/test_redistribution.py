@@ -14,7 +14,7 @@ import pytest
 
 from msc.parallel.layouts import Layout
 from msc.parallel.mesh import Mesh
-from msc.parallel.redistribution import Step, gathering_share, least_share, received_bytes, redistribute
+from msc.parallel.redistribution import Transfer, gathering_share, least_share, received_bytes, redistribute
 from msc.support.diagnostics import MscError
 
 MESHES = ["a=2", "a=2,b=2", "a=2,b=4", "a=2,b=2,c=2"]
@@ -31,7 +31,7 @@ def layouts(mesh: Mesh, rank: int) -> Iterator[Layout]:
                 yield Layout(mesh, tuple(map(tuple, cuts)))
 
 
-def ran(step: Step, parts: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
+def ran(step: Transfer, parts: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
     """What all ranks have after a step, and how many elements they received: by what the collective means."""
     after, received = list(parts), 0
     if step.kind == "permute":
@@ -135,7 +135,8 @@ def test_part_of_an_axis_is_gathered() -> None:
 def test_large_mesh_needs_no_long_search() -> None:
     mesh = Mesh.of(pp=8, dp=16, tp=8)
     steps = redistribute(Layout.parse(mesh, "[dp, tp, _]"), Layout.parse(mesh, "[dp, _, _]"))
-    assert [step.kind for step in steps] == ["all_gather"] and len(steps[0].groups) == 128
+    assert [step.kind for step in steps] == ["all_gather"]
+    assert len(steps[0].groups) == 128
 
 
 @pytest.mark.parametrize(("source", "target"), [("[a]", "[_, a]"), ("[_]", "[_] sum(a)")])
