@@ -14,7 +14,8 @@ FORMAT = 5
 """Version of the signature text inside artifacts; a reader refuses others."""
 
 ALIGNMENT = 64
-"""Of workspaces, of the weights, and of every buffer planned inside them: a cache line, and the widest vector."""
+"""Of workspaces, of the weights, and of every buffer planned inside them, where a machine says nothing else: a cache
+line, and the widest vector. What msc allocates itself is aligned to it, and no machine asks for more."""
 
 ELEMENT_BYTES = {
     "i1": 1, "i8": 1, "ui8": 1, "i16": 2, "ui16": 2, "f16": 2, "bf16": 2,
@@ -146,6 +147,7 @@ class Signature:
     suffix: str = "run"
     structure: str | None = None
     others: tuple[Signature, ...] = ()
+    alignment: int = ALIGNMENT
     warnings: tuple[str, ...] = ()
     """What users should know of the model, as which kernels are slow and why."""
 
@@ -204,7 +206,7 @@ def _to_json(signature: Signature) -> dict[str, object]:
         "workspace_bytes": signature.workspace_bytes,
         "weights_bytes": signature.weights_bytes,
         "stack_bytes": signature.stack_bytes,
-        "alignment": ALIGNMENT,
+        "alignment": signature.alignment,
         "features": list(signature.features),
         "operations": signature.operations,
         **({"warnings": list(signature.warnings)} if signature.warnings else {}),
@@ -231,6 +233,7 @@ def _signature(data: dict[str, object]) -> Signature:
         function=str(data["function"]),
         suffix=str(data["suffix"]),
         structure=structure if isinstance(structure, str) else None,
+        alignment=_count(data["alignment"]),
         others=tuple(_signature(item) for item in cast(list[dict[str, object]], data.get("others", []))),
         warnings=tuple(map(str, cast(list[object], data.get("warnings", [])))),
     )

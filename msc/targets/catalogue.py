@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 def machine_named(name: str) -> Machine:
-    """The machine with a name, `native`, or the machine of a file: a name that ends with .toml.
+    """The machine with a name, in letters of any case, `native`, or that of a file: a name that ends with .toml.
 
     Raises MSC0501 for an unknown name; MSC0001 to MSC0003 and MSC0511 for an invalid file.
     """
@@ -29,7 +29,7 @@ def machine_named(name: str) -> Machine:
         return native_of(list(shipped().values()))
     if is_file(name):
         return _of_file(name)
-    stem = _aliases().get(name, name)
+    stem = _aliases().get(name.lower(), name.lower())
     if stem not in _stems():
         message = f"unknown CPU target '{name}'; known: {', '.join(machine_names())}"
         advice = _advice(name) or did_you_mean(name, machine_names()) or _GENERAL
@@ -49,21 +49,7 @@ _MEANT = {
     "rvv": "riscv64 riscv rv64 rv64gc rv64gcv",
 }
 """Machine -> other names of CPUs and instruction sets for which it is right."""
-_M4 = ("armv7em", "cortexm4", "cortexm7", "stm32f4", "nrf52")
-_SMALL = (
-    "armv4",
-    "armv5",
-    "armv6",
-    "armv7",
-    "cortex-m",
-    "cortex-r",
-    "rv32",
-    "riscv32",
-    "thumb",
-    "esp32",
-    "avr",
-    "mips",
-)
+_SMALL = ("armv4", "armv5", "armv6", "armv7", "cortex-m", "cortex-r", "rv32", "thumb", "esp32", "avr", "mips")
 """How names of small processors begin."""
 
 
@@ -73,8 +59,9 @@ def _advice(name: str) -> str | None:
     meant = next((machine for machine, words in _MEANT.items() if plain in words.split()), None)
     if meant is not None and meant in machine_names():
         return f"'{meant}' has these instructions; 'native' is this machine"
-    if plain.replace("-", "").startswith(_M4):
-        return "'cortex-m4' is for Cortex-M4 with its FPU, and others with these instructions"
+    chip = next((alias for alias in _aliases() if plain.startswith(alias)), None)
+    if chip is not None:
+        return f"'{chip}' is '{_aliases()[chip]}'"
     small = plain.startswith(_SMALL)
     return f"'generic' is C for any CPU; its compiler gets -mcpu={name} or the like" if small else None
 

@@ -69,6 +69,22 @@ class Scratchpad:
     shared_by: Sharing = figure("`core`: one for each core; `machine`: one for all", "core")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A computer without an operating system that an emulator has; bundles get what starts a program on it."""
+
+    name: str
+    emulator: str = figure("the program that emulates it, as its name of a machine")
+    compiler: str = figure("the C compiler for it")
+    start: str = figure("its start-up code: `cortex-m` or `riscv32`")
+    code: int = figure("the address of the memory for code and weights")
+    code_bytes: int = figure("its bytes", least=1)
+    data: int = figure("the address of the memory for data")
+    data_bytes: int = figure("its bytes", least=1)
+    tick: float = figure("nanoseconds of a tick of its counter", least=0.01)
+    linked: tuple[str, ...] = figure("flags with which programs are linked", ())
+
+
 @dataclass(frozen=True)
 class Vectors:
     """Vector registers."""
@@ -177,6 +193,8 @@ class Machine:
     stack: int = figure("stack of a thread in bytes, for local arrays")
     page: int = figure("bytes of a page", least=64)
     streams: int = figure("pages whose reads the hardware prefetcher follows at a time", least=1)
+    index: Literal[32, 64] = figure("bits of addresses, and of indices in C", 64)
+    align: int = figure("bytes to which workspaces, weights and the buffers in them are aligned", 64, least=1, most=64)
     ram: int = figure("bytes of RAM for workspace and stack; 0: no limit", 0)
     flash: int = figure("bytes of flash for weights; 0: no limit", 0)
     architecture: str = figure("as `uname -m` names it; empty: any", "")
@@ -186,6 +204,7 @@ class Machine:
     )
     instructions: tuple[Unit, ...] = ()
     scratchpads: tuple[Scratchpad, ...] = ()
+    boards: tuple[Board, ...] = ()
     ghz: float = figure("the clock under wide arithmetic, in GHz; 0: unknown", 0.0)
     aliases: tuple[str, ...] = figure("other names of the file", ())
     vendor: str = figure("`vendor_id` or `CPU implementer` in /proc/cpuinfo; empty: any", "")
@@ -321,8 +340,9 @@ FIGURES: Mapping[str, type] = {
     "latency": Latency,
     "unit": Unit,
     "scratchpad": Scratchpad,
+    "board": Board,
     "synchronisation": Synchronisation,
     "operators": Operators,
     "code": CodeCosts,
 }
-"""The tables of a file, and their classes. Each table of `memory`, `unit` and `scratchpad` has a name."""
+"""The tables of a file, and their classes. Each table of `memory`, `unit`, `scratchpad` and `board` has a name."""

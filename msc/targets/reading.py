@@ -21,12 +21,12 @@ from msc.support.files import read_source
 from msc.targets.abilities import BITS, LANES, MEMORY, PLAIN, REGISTER, Unit
 from msc.targets.machine import FIGURES, Machine
 
-_NAMED = ("memory", "unit", "scratchpad")
+_NAMED = ("memory", "unit", "scratchpad", "board")
 """Tables whose entries are named tables."""
 _NEEDED = ("memory", *(table for table in FIGURES if table not in _NAMED))
 _OWN = ("aliases", "vendor", "families", "models")
 """Keys that a file does not take from its base."""
-_GIVEN_APART = ("name", "levels", "instructions", "scratchpads", *FIGURES)
+_GIVEN_APART = ("name", "levels", "instructions", "scratchpads", "boards", *FIGURES)
 _NARROWEST_UNIT = 64
 """Bits of the widest element, which a narrower unit could not compute at once."""
 
@@ -108,8 +108,8 @@ def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
     tables = {k: reader.table(figures[k], FIGURES[k], (k,)) for k in figures if k in FIGURES and k not in _NAMED}
     reader.check_given(figures, Machine, (), apart=_GIVEN_APART)
     given = reader.values(top, Machine, (), apart=_GIVEN_APART)
-    units, pads = (reader.named(figures, table) for table in ("unit", "scratchpad"))
-    machine = Machine(name=name, levels=levels, instructions=units, scratchpads=pads, **tables, **given)
+    units, pads, boards = (reader.named(figures, table) for table in ("unit", "scratchpad", "board"))
+    machine = Machine(name=name, levels=levels, instructions=units, scratchpads=pads, boards=boards, **tables, **given)
     _check(machine, source)
     return machine
 

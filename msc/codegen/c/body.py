@@ -29,7 +29,7 @@ from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, local_array, scalar, share_call
 from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
-from msc.codegen.c.types import CArrayType, CType, buffer_type, no_c_form, value_type
+from msc.codegen.c.types import INDEX_TYPE, CArrayType, CType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import CExpression
 from msc.dialects.loop import AccessOp, ApplyOp, CallRowsOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 from msc.ir.typed import static_shape
@@ -163,8 +163,8 @@ class FunctionEmitter:
             self.ranges[op.result] = index
             return
         name = self.scope.fresh(op.result.name_hint or "index")
-        self.lines.add(f"const int64_t {name} = {index.value.text};")
-        self.around[op.result] = scalar(name, "int64_t")
+        self.lines.add(f"const {INDEX_TYPE} {name} = {index.value.text};")
+        self.around[op.result] = scalar(name, INDEX_TYPE)
         self.ranges[op.result] = IndexExpression(CExpression(name, INDEX), index.low, index.high)
 
     def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[IndexExpression]:
@@ -338,7 +338,7 @@ class FunctionEmitter:
         outside = dict(self.around)
         head = self._head(op)
         self.ranges[op.variable] = head.variable
-        self.around[op.variable] = scalar(head.name, "int64_t")
+        self.around[op.variable] = scalar(head.name, INDEX_TYPE)
         with self.lines.braces(text(head)):
             self.block(op.body.block)
         self.around = outside

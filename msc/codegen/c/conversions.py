@@ -38,7 +38,7 @@ def convert(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     GCC 12 converts bytes to words of 32 bits one by one, but has instructions for each step.
     """
     if not value.type.is_vector:
-        if prelude.type_name(target) == value.type.name:
+        if prelude.spelling(target) == prelude.spelling(value.type):
             return replace(value, type=target)
         return cast(target, value)
     source = value.type

@@ -21,6 +21,7 @@ from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.text import sections
+from msc.codegen.c.types import INDEX_TYPE
 from msc.dialects.ms.warnings import warnings_of
 from msc.ir.entry import ENTRY, STRUCTURE
 from msc.runtime.program import CProgram, LinkedCode, Signature, SizeSpec, TensorSpec
@@ -59,7 +60,7 @@ def emit_c(
     plans = [read_plan(module, function) for function in functions]
     signature = _signature(module, functions, plans, chosen)
     check_memory(chosen.target, signature)
-    prelude = Prelude(chosen.threads, signature.stack_bytes, units=chosen.target.abilities.units)
+    prelude = Prelude(chosen.threads, signature.stack_bytes, chosen.target.index, units=chosen.target.abilities.units)
     away = accelerator(chosen.profile) if accelerator is not None else None
     kernels = _kernels(module, plans, signature, prelude, away)
     calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plans[0].calls)
@@ -72,7 +73,7 @@ def emit_c(
     texts = _texts(entries, calls, chosen, away)
     return CProgram(
         source=texts.source(chosen.export_kernels),
-        header=emit_header(signature, chosen.target.flags, calls, chosen.profile),
+        header=_of_machine(emit_header(signature, chosen.target.flags, calls, chosen.profile), chosen.target),
         signature=signature,
         weights=tuple(plans[0].slots),
         kernels=calls,
@@ -122,6 +123,7 @@ def _signature(
                 suffix=_suffix(function, taken),
                 structure=structure.data if isinstance(structure, StringAttr) else None,
                 features=tuple(sorted(options.target.features)),
+                alignment=options.target.align,
                 operations=operations_run(module, function),
             )
         )
@@ -180,12 +182,13 @@ class _Texts:
     prelude: Prelude
     kernels: tuple[Kernel, ...]
     entries: str
+    machine: Machine
 
     def source(self, exported: bool) -> str:
         """All in one file."""
         linkage = "" if exported else "static "
         kernels = kernel_texts(self.kernels, linkage)
-        return _joined(self.opening, self.prelude.team_text("static "), *kernels, self.entries)
+        return self._finished(self.opening, self.prelude.team_text("static "), *kernels, self.entries)
 
     def split(self, exported: bool) -> SplitSource:
         """In pieces for several files, in which what others call is hidden from all else."""
@@ -193,10 +196,18 @@ class _Texts:
         team = sections("team.c")["declaration"] if self.prelude.team else ""
         hidden = _hidden(team if exported else team + kernels)
         return SplitSource(
-            _joined(self.opening, hidden, kernels if exported else ""),
-            tuple(kernel_texts(self.kernels)),
-            _joined(self.prelude.team_text(), self.entries),
+            self._finished(self.opening, hidden, kernels if exported else ""),
+            tuple(map(self._finished, kernel_texts(self.kernels))),
+            self._finished(self.prelude.team_text(), self.entries),
         )
+
+    def _finished(self, *parts: str) -> str:
+        return _of_machine(_joined(*parts), self.machine)
+
+
+def _of_machine(text: str, machine: Machine) -> str:
+    """C with the type of indices and the alignment of local arrays that a machine has."""
+    return text.replace(INDEX_TYPE, f"int{machine.index}_t").replace("_Alignas(64) ", f"_Alignas({machine.align}) ")
 
 
 def _texts(
@@ -220,7 +231,7 @@ def _texts(
         prelude.text(),
         away.opening if away is not None else "",
     ]
-    return _Texts(_joined(*opening), prelude, tuple(entry.kernels.values()), _joined(*entries))
+    return _Texts(_joined(*opening), prelude, tuple(entry.kernels.values()), _joined(*entries), options.target)
 
 
 def _clock(away: Accelerator | None) -> tuple[str, str]:

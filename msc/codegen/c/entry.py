@@ -15,8 +15,8 @@ from msc.codegen.c.lines import Lines, wrap_prototype
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.plan import Call, EntryPlan, MemoryPlace
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.types import memory_name
-from msc.runtime.program import ALIGNMENT, Signature, TensorSpec
+from msc.codegen.c.types import INDEX_TYPE, memory_name
+from msc.runtime.program import Signature, TensorSpec
 from msc.support.escaping import c_comment
 
 _API_TYPES = {
@@ -30,7 +30,7 @@ def api_parameters(signature: Signature) -> list[str]:
     """Declarations of the tensors, the sizes and the workspace, in the order of the call."""
     inputs = [f"{'' if t.result is not None else 'const '}{_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.inputs]
     outputs = [f"{_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.outputs]
-    sizes = [f"int64_t {size.c_name}" for size in signature.sizes]
+    sizes = [f"{INDEX_TYPE} {size.c_name}" for size in signature.sizes]
     return [*inputs, *outputs, *sizes, "void *workspace"]
 
 
@@ -139,7 +139,7 @@ class EntryEmitter:
             lines.add(f"if ({' || '.join(f'!{p}' for p in pointers)})")
             lines.add(f"    return {macro}_ERROR_NULL;")
         if self.plan.workspace_bytes:
-            lines.add(f"if ((uintptr_t)workspace % {ALIGNMENT} != 0)")
+            lines.add(f"if ((uintptr_t)workspace % {self.signature.alignment} != 0)")
             lines.add(f"    return {macro}_ERROR_ALIGNMENT;")
         for size in self.signature.sizes:
             lines.add(f"if ({size.c_name} < {size.low} || {size.c_name} > {size.high})")
@@ -156,7 +156,7 @@ class EntryEmitter:
         for k, size in enumerate(tensor.shape):
             bound = tensor.bounds[k] if tensor.bounds else None
             end = str(size) if bound is None else bound.text(names).replace("//", "/")
-            lines.add(f"{'    ' * k}for (int64_t msc_i{k} = 0; msc_i{k} < {end}; ++msc_i{k})")
+            lines.add(f"{'    ' * k}for ({INDEX_TYPE} msc_i{k} = 0; msc_i{k} < {end}; ++msc_i{k})")
             place = f"msc_i{k}" if place == "0" else f"({place}) * {size} + msc_i{k}"
         element = f"(int64_t){tensor.c_name}[{place}]"
         lines.add(f"{'    ' * rank}if ({element} < {low} || {element} > {high})")

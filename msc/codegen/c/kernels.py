@@ -17,7 +17,7 @@ from msc.codegen.c.lines import wrap_prototype
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, scalar
-from msc.codegen.c.types import CArrayType, buffer_type, memory_name
+from msc.codegen.c.types import INDEX_TYPE, CArrayType, buffer_type, memory_name
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_REASONS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 from msc.support.escaping import c_comment
@@ -77,7 +77,7 @@ class Kernel:
 
     @property
     def declarations(self) -> list[str]:
-        return [*(p.declaration for p in self.parameters), *(f"int64_t {name}" for name in self.sizes)]
+        return [*(p.declaration for p in self.parameters), *(f"{INDEX_TYPE} {name}" for name in self.sizes)]
 
     @property
     def prototype(self) -> str:
@@ -116,7 +116,7 @@ def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int],
         body.around[argument] = Capture(parameter.name, parameter.declaration)
     for argument, size in sizes.items():
         body.bind_size(argument, names[argument], size.low, size.high)
-        body.around[argument] = scalar(names[argument], "int64_t")
+        body.around[argument] = scalar(names[argument], INDEX_TYPE)
     body.block(function.body.block)
     named = named_values(function.body.block.ops, body.dead)
     unused = "".join(f"    (void){body.around[a].name};\n" for a in function.args if a not in named)

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import VectorType
 
 from msc.codegen.c.affine import INDEX, IndexExpression
 from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import INDEX_TYPE
 from msc.codegen.c.values import CExpression, Precedence, call
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, PrefetchOp, StoreOp
 
@@ -32,7 +33,7 @@ def head_text(name: str, start: str, end: str, step: str, *, fits: bool) -> str:
     after = f"++{name}" if step == "1" else f"{name} += {step}"
     if not fits:
         after = f"{name} = (uint64_t)({end}) - (uint64_t){name} > (uint64_t)({step}) ? {name} + {step} : {end}"
-    return f"for (int64_t {name} = {start}; {name} < {end}; {after})"
+    return f"for ({INDEX_TYPE} {name} = {start}; {name} < {end}; {after})"
 
 
 _MOVES = (ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, arith.ConstantOp, vector.BroadcastOp)

@@ -18,6 +18,7 @@ from msc.codegen.c.loops import UNROLLED
 from msc.codegen.c.names import NameScope, identifier
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, scalar, with_captures
+from msc.codegen.c.types import INDEX_TYPE
 from msc.support.escaping import c_comment
 from msc.support.naming import unique
 
@@ -34,7 +35,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _ELEMENT = re.compile(r"\b_p\d+((?:\[[^][]*\])+)(?:\)(\[[^][]*\]))?")
 """Of a parameter; behind the parenthesis stands how far it is from `(&_p0[...])`, as rows of a tile are read."""
 _LOOP = re.compile(
-    r"^( *)for \(int64_t \w+ = ([^;\n]*); \w+ < ([^;\n]*); (?:\+\+\w+|\w+ \+= (\d+))\) \{\n", re.MULTILINE
+    r"^( *)for \(«index» \w+ = ([^;\n]*); \w+ < ([^;\n]*); (?:\+\+\w+|\w+ \+= (\d+))\) \{\n", re.MULTILINE
 )
 _ITERATIONS = re.compile(r"\bmsc_share\(\w+, \w+, (\d+)\)")
 _BREAK = "\f\n"
@@ -157,7 +158,7 @@ def _merged(
 ) -> dict[str, Kernel]:
     """The kernels of a family as calls of one function, whose text has names for `extents`."""
     name = functions.fresh(f"{family[0].kernel.name}_merged")
-    function = _function(family, text, [scalar(extent, "int64_t") for extent in extents], name)
+    function = _function(family, text, [scalar(extent, INDEX_TYPE) for extent in extents], name)
     made = dict[str, Kernel]()
     for code, *values in zip(family, *extents.values(), strict=True):
         arguments = (*map(str, values), *(p.name for p in code.kernel.parameters), *code.kernel.sizes)
@@ -210,7 +211,7 @@ def _function(family: Sequence[_Code], text: str, extents: Sequence[Capture], na
     names = {other: own for own, other in _own_names(first).items()} | _parameter_names(family)
     texts = iter(_WORD.sub(lambda word: names.get(word[0], word[0]), text).split(_BREAK))
     declarations = [next(texts) for _ in first.parameters]
-    sizes = [f"int64_t {next(texts)}" for _ in first.sizes]
+    sizes = [f"{INDEX_TYPE} {next(texts)}" for _ in first.sizes]
     parts = tuple(_part(part, [next(texts) for _ in part.captures], next(texts), extents) for part in first.parts)
     declared = (*(extent.declaration for extent in extents), *declarations, *sizes)
     differing = ", ".join(extent.name for extent in extents)

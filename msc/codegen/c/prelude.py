@@ -21,12 +21,13 @@ _SCALAR_LAST = 1 << 20
 class Prelude:
     """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order.
 
-    Local arrays take at most `stack` bytes in each of `threads`. Of the machine's `units`, `instructions` are the
-    functions of those that kernels use, by name, and `includes` the lines for their headers.
+    Local arrays take at most `stack` bytes in each of `threads`. Indices have `index` bits. Of the machine's `units`,
+    `instructions` are the functions of those that kernels use, by name, and `includes` the lines for their headers.
     """
 
     threads: int = 1
     stack: int = 0
+    index: int = 64
     team: bool = False
     units: Mapping[str, Unit] = field(default_factory=dict[str, Unit])
     includes: set[str] = field(default_factory=set[str])
@@ -44,6 +45,10 @@ class Prelude:
         elif type_.base == "i1":
             self.headers.add("stdbool.h")
         return type_.name
+
+    def spelling(self, type_: CType) -> str:
+        """The C name of a type; of an index that of the integer that it is."""
+        return self.type_name(CType(f"i{self.index}") if type_.base == "index" else type_)
 
     def function(self, name: str, type_: CType) -> str:
         """The C name of the inline function `name` on a type; it and what it builds on will be defined."""

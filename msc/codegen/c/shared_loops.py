@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from msc.codegen.c.lines import Lines, wrap_prototype
 from msc.codegen.c.names import NameScope
-from msc.codegen.c.types import CArrayType, memory_name
+from msc.codegen.c.types import INDEX_TYPE, CArrayType, memory_name
 
 _ARGUMENTS = re.compile(r"^ *void \*const \w+\[\] = \{", re.MULTILINE)
 
@@ -51,7 +51,11 @@ class LoopPart:
 
     def text(self) -> str:
         """The definitions of both."""
-        declarations = [*(c.declaration for c in self.captures), f"int64_t {self.first}", f"int64_t {self.last}"]
+        declarations = [
+            *(c.declaration for c in self.captures),
+            f"{INDEX_TYPE} {self.first}",
+            f"{INDEX_TYPE} {self.last}",
+        ]
         taken = [*(c.taken(f"arguments[{k}]") for k, c in enumerate(self.captures)), "first", "last"]
         return (
             f"{wrap_prototype(f'static void {self.name}(', declarations)}\n{{\n{self.lines}}}\n\n"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msc.codegen.c.part_text import SMALLEST_REGISTER_BITS
 from msc.codegen.c.template import Template
-from msc.codegen.c.types import CType
+from msc.codegen.c.types import INDEX_TYPE, CType
 from msc.support.escaping import c_comment
 
 Block: TypeAlias = tuple[int, int]
@@ -63,7 +63,7 @@ def _text(size: int, step: int, type_: CType) -> str:
     first = "p[k], p[k + stride]" if step == 1 else f"p[{step} * k], p[{step} * k + stride]"
     return (
         f"{c_comment(f'columns[k]: {first}, ...; reads nothing after the last column.')}\n"
-        f"static inline void {function_of(size, step)}_{{f}}({{v}} *columns, const {{e}} *p, int64_t stride)\n"
+        f"static inline void {function_of(size, step)}_{{f}}({{v}} *columns, const {{e}} *p, {INDEX_TYPE} stride)\n"
         f"{{\n{body}\n}}\n"
     )
 

@@ -12,8 +12,10 @@ from xdsl.utils.hints import isa
 from msc.ir.typed import is_memref, is_vector
 from msc.support.diagnostics import Diagnostic, MscError
 
+INDEX_TYPE = "«index»"
+"""Stands in C for the type of indices until a program's machine says it: names and comments are ASCII."""
 _SCALARS = {
-    "f16": "uint16_t", "bf16": "uint16_t", "f32": "float", "f64": "double", "index": "int64_t", "i1": "bool",
+    "f16": "uint16_t", "bf16": "uint16_t", "f32": "float", "f64": "double", "index": INDEX_TYPE, "i1": "bool",
     "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",
     "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
 }  # fmt: skip

@@ -23,6 +23,6 @@ def test_what_is_known_to_fit(end: int | None, step: int | None, known: bool) ->
 
 
 def test_the_last_step_goes_to_the_end() -> None:
-    assert head_text("i", "0", "n", "4", fits=True) == "for (int64_t i = 0; i < n; i += 4)"
+    assert head_text("i", "0", "n", "4", fits=True) == "for («index» i = 0; i < n; i += 4)"
     text = head_text("i", "0", "n", "4", fits=False)
-    assert text == "for (int64_t i = 0; i < n; i = (uint64_t)(n) - (uint64_t)i > (uint64_t)(4) ? i + 4 : n)"
+    assert text == "for («index» i = 0; i < n; i = (uint64_t)(n) - (uint64_t)i > (uint64_t)(4) ? i + 4 : n)"

@@ -10,23 +10,23 @@
 
 /*** floor_div ***/
 /* Quotient and remainder rounded towards minus infinity; b > 0. */
-static inline int64_t msc_floor_div(int64_t a, int64_t b)
+static inline «index» msc_floor_div(«index» a, «index» b)
 {
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-static inline int64_t msc_floor_mod(int64_t a, int64_t b)
+static inline «index» msc_floor_mod(«index» a, «index» b)
 {
     return a - msc_floor_div(a, b) * b;
 }
 
 /*** bounds ***/
-static inline int64_t msc_min(int64_t a, int64_t b)
+static inline «index» msc_min(«index» a, «index» b)
 {
     return a < b ? a : b;
 }
 
-static inline int64_t msc_max(int64_t a, int64_t b)
+static inline «index» msc_max(«index» a, «index» b)
 {
     return a > b ? a : b;
 }

@@ -18,13 +18,13 @@ static inline {v} load_even_{f}(const {e} *p)
 }
 
 /*** load_strided ***/
-static inline {v} load_strided_{f}(const {e} *p, int64_t stride)
+static inline {v} load_strided_{f}(const {e} *p, «index» stride)
 {
     return ({v}){{strided}};
 }
 
 /*** store_strided ***/
-static inline void store_strided_{f}({e} *p, int64_t stride, {v} v)
+static inline void store_strided_{f}({e} *p, «index» stride, {v} v)
 {
 {scatter}
 }
@@ -137,14 +137,14 @@ static inline void store_part_{f}({e} *p, int count, {v} v)
 
 /*** load_part_strided ***/
 /* The first lanes, fewer than all, and zeros. */
-static inline {v} load_part_strided_{f}(const {e} *p, int64_t stride, int count)
+static inline {v} load_part_strided_{f}(const {e} *p, «index» stride, int count)
 {
     return ({v}){{strided_part}};
 }
 
 /*** store_part_strided ***/
 /* The first lanes, fewer than all. */
-static inline void store_part_strided_{f}({e} *p, int64_t stride, int count, {v} v)
+static inline void store_part_strided_{f}({e} *p, «index» stride, int count, {v} v)
 {
 {scatter_part}
 }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 ALIGNMENT = 64
-"""Bytes that callers align memory to: part of the interface of an artifact, on every machine."""
+"""Bytes to which buffers are aligned where a machine says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ class Arena:
     strategy: str
 
 
-def aligned(size: int) -> int:
+def aligned(size: int, alignment: int = ALIGNMENT) -> int:
     """The next multiple of the alignment."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return -(-size // alignment) * alignment
 
 
-def lower_bound(demands: Sequence[Demand]) -> int:
+def lower_bound(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> int:
     """The most bytes live at one step, each buffer rounded up to the alignment; no plan takes less."""
     changes: dict[int, int] = {}
     for demand in demands:
-        size = aligned(demand.bytes)
+        size = aligned(demand.bytes, alignment)
         changes[demand.live.first] = changes.get(demand.live.first, 0) + size
         changes[demand.live.last + 1] = changes.get(demand.live.last + 1, 0) - size
     live = most = 0
@@ -71,12 +71,15 @@ def lower_bound(demands: Sequence[Demand]) -> int:
     return most
 
 
-def plan_arena(demands: Sequence[Demand]) -> Arena:
-    """The smallest arena that the strategies find; the first of equals, so that plans are reproducible."""
-    bound = lower_bound(demands)
+def plan_arena(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> Arena:
+    """The smallest arena that the strategies find; the first of equals, so that plans are reproducible.
+
+    Buffers begin at multiples of `alignment` bytes.
+    """
+    bound = lower_bound(demands, alignment)
     best: Arena | None = None
     for name, order, choose in _STRATEGIES:
-        plan = _place(demands, name, order, choose)
+        plan = _place(demands, alignment, name, order, choose)
         best = plan if best is None or plan.bytes < best.bytes else best
         if best.bytes == bound:
             break
@@ -107,6 +110,7 @@ def _best_fit(gaps: Sequence[_Gap]) -> int:
 
 def _place(
     demands: Sequence[Demand],
+    alignment: int,
     name: str,
     order: Callable[[Demand], tuple[int, ...]],
     choose: Callable[[Sequence[_Gap]], int],
@@ -119,20 +123,20 @@ def _place(
             continue
         first, last = demand.live.first, demand.live.last
         rivals = [(offset, taken) for offset, taken, begin, end in placed if begin <= last and first <= end]
-        offsets[index] = choose(_gaps(rivals, demand.bytes))
+        offsets[index] = choose(_gaps(rivals, demand.bytes, alignment))
         insort(placed, (offsets[index], demand.bytes, first, last))
     total = max((offset + d.bytes for offset, d in zip(offsets, demands, strict=True)), default=0)
-    return Arena(tuple(offsets), aligned(total), name)
+    return Arena(tuple(offsets), aligned(total, alignment), name)
 
 
-def _gaps(rivals: Sequence[tuple[int, int]], size: int) -> list[_Gap]:
+def _gaps(rivals: Sequence[tuple[int, int]], size: int, alignment: int) -> list[_Gap]:
     """The stretches between `rivals`, (offset, bytes) in order of offset, that hold `size` bytes; the last is open."""
     gaps: list[_Gap] = []
     free = 0
     for offset, taken in rivals:
         if offset - free >= size:
             gaps.append((free, offset - free))
-        free = max(free, aligned(offset + taken))
+        free = max(free, aligned(offset + taken, alignment))
     return [*gaps, (free, None)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msc.lowering.cpu.memory.arena import Interval, aligned
+from msc.lowering.cpu.memory.arena import ALIGNMENT, Interval, aligned
 
 _PICTURE_ROWS = 16
 _PICTURE_COLUMNS = 64
@@ -34,11 +34,12 @@ class MemoryPlan:
     lower_bound: int
     weights_bytes: int
     strategy: str
+    alignment: int = ALIGNMENT
 
     @property
     def bytes_without_reuse(self) -> int:
         """What the buffers take side by side."""
-        return sum(aligned(b.bytes) for b in self.buffers)
+        return sum(aligned(b.bytes, self.alignment) for b in self.buffers)
 
     def __str__(self) -> str:
         return "\n".join((*self._summary(), *_table(self._rows()), *self._picture(), *self._legend())) + "\n"

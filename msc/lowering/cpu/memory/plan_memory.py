@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import byte_size
 from msc.analysis.kernel_signature import kernel_signatures
 from msc.analysis.properties import BUFFERS, PLACED, UNPLACED, VECTORS
+from msc.analysis.target import target_of
 from msc.dialects.loop import BufferSliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_ROLE
@@ -50,9 +51,9 @@ class PlanMemory(ModulePass):
 
     Before: `bufferize`'s entry functions, with memref.alloc for intermediates and memref.get_global for parameters.
     After: each has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
-    buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has
-    its offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs
-    are gone. Entry functions share the weights, each has a workspace of its own. Buffers that are not live at the
+    buffers are memref.view into them at constant offsets, multiples of the machine's `align`. A parameter that lies in
+    the weights has its offset as attribute `loop.offset`; parameters follow in the order of their first use, those that
+    nothing needs are gone. Entry functions share the weights, each has a workspace of its own. Buffers that are not live at the
     same time share bytes, and an output takes the place of an input that dies where the kernel allows it
     (`loop.in_place`). Option `print` writes the plan to standard error; with `reuse=false` every buffer has bytes of
     its own.
@@ -107,10 +108,11 @@ class _Planner:
         demands = [
             Demand(byte_size(leader.memref), shared.live[leader] if self.reuse else always) for leader in leaders
         ]
-        arena = plan_arena(demands)
+        alignment = target_of(self.module).machine.align
+        arena = plan_arena(demands, alignment)
         offsets = dict(zip(leaders, arena.offsets, strict=True))
         globals_ = self._globals()
-        report = self._report(liveness, shared, offsets, arena, lower_bound(demands), weights.bytes)
+        report = self._report(liveness, shared, offsets, arena, lower_bound(demands, alignment), weights.bytes)
         for offset in sorted({*offsets.values(), *(weights.offsets[op.name_.string_value()] for op in globals_)}):
             self._constant(offset)
         self._install(shared, offsets, arena.bytes)
@@ -139,7 +141,8 @@ class _Planner:
             for op, live in liveness.intervals.items()
         )
         steps = tuple(map(_step_text, liveness.steps))
-        return MemoryPlan(self.function.sym_name.data, buffers, steps, arena.bytes, bound, weights, arena.strategy)
+        alignment, name = target_of(self.module).machine.align, self.function.sym_name.data
+        return MemoryPlan(name, buffers, steps, arena.bytes, bound, weights, arena.strategy, alignment)
 
     def _install(self, shared: SharedPlaces, offsets: Mapping[memref.AllocOp, int], size: int) -> None:
         workspace = self._new_argument("workspace", size)
@@ -229,13 +232,13 @@ def lay_out_weights(module: ModuleOp, used: Iterable[str]) -> WeightsLayout:
     """
     parameters = {op.symbol: op for op in module.body.block.ops if isinstance(op, ParameterOp)}
     offsets: dict[str, int] = {}
-    size = 0
+    alignment, size = target_of(module).machine.align, 0
     for name in dict.fromkeys(used):
         if name not in parameters:
             raise refuse("plan-memory", module, f"parameter @{name} is not declared")
         offsets[name] = size
         parameters[name].attributes[LOOP_OFFSET] = IntegerAttr(size, i64)
-        size = aligned(size + byte_size(buffer_type(tensor_type(parameters[name].type))))
+        size = aligned(size + byte_size(buffer_type(tensor_type(parameters[name].type))), alignment)
     _drop_unneeded(parameters, offsets)
     return WeightsLayout(offsets, size)
 

@@ -15,6 +15,7 @@ from msc.analysis.bytes import byte_size
 from msc.analysis.index_ranges import runs
 from msc.analysis.kernel_signature import kernel_signatures
 from msc.analysis.properties import BUFFERS
+from msc.analysis.target import target_of
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.contracts import Contract
 from msc.ir.control_flow import integer_constant
@@ -22,7 +23,6 @@ from msc.ir.donation import STATE
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.memory.arena import ALIGNMENT
 from msc.support.diagnostics import MscError
 
 
@@ -34,7 +34,8 @@ class VerifyMemoryPlan(ModulePass):
     written into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step:
     what is read is whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel
     allows it (`loop.in_place`); weights are never written, nor inputs but the states that the function updates; every
-    view lies in its space, at a multiple of 64. Branches are both followed; after them only what both left whole is.
+    view lies in its space, at a multiple of the machine's `align`. Branches are both followed; after them only what
+    both left whole is.
     A loop's body is followed from what its first and its later iterations find. Changes nothing. Raises MSC0404 at
     the first operation that breaks a rule.
     """
@@ -65,6 +66,7 @@ class _Place:
 class _Run:
     def __init__(self, module: ModuleOp, function: func.FuncOp) -> None:
         self._kernels = kernel_signatures(module)
+        self._alignment = target_of(module).machine.align
         arguments = function.body.block.args
         self._roles: dict[SSAValue, str] = dict(zip(arguments, _roles(function), strict=True))
         buffers = [a for a in arguments if self._roles[a] != "size"]
@@ -100,7 +102,7 @@ class _Run:
             raise self._error(op, "a view's offset is not a constant")
         place = _Place(op.source, offset, byte_size(op.result))
         space = byte_size(op.source)
-        if offset < 0 or offset % ALIGNMENT or offset + place.bytes > space:
+        if offset < 0 or offset % self._alignment or offset + place.bytes > space:
             raise self._error(op, f"bytes {offset} to {offset + place.bytes} are misaligned or outside of {space}")
         self._places[op.result] = place
 
