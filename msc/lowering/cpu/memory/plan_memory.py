@@ -53,8 +53,8 @@ class PlanMemory(ModulePass):
     After: each has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
     buffers are memref.view into them at constant offsets, multiples of the machine's `align`. A parameter that lies in
     the weights has its offset as attribute `loop.offset`; parameters follow in the order of their first use, those that
-    nothing needs are gone. Entry functions share the weights, each has a workspace of its own. Buffers that are not live at the
-    same time share bytes, and an output takes the place of an input that dies where the kernel allows it
+    nothing needs are gone. Entry functions share the weights, each has a workspace of its own. Buffers that are not
+    live at the same time share bytes, and an output takes the place of an input that dies where the kernel allows it
     (`loop.in_place`). Option `print` writes the plan to standard error; with `reuse=false` every buffer has bytes of
     its own.
     """
