@@ -229,9 +229,9 @@ if not TYPE_CHECKING:  # a checker knows the names that there are
         if name in _MODULES or f"msc.{name}" in paths.PATHS:
             return import_module(f"msc.{name}")
         if name not in _EXPORTS:
-            from msc.frontend.errors import missing_name
+            from msc.frontend.boundary import elsewhere
 
-            raise missing_name("msc", name, [*_EXPORTS, *_MODULES])
+            return elsewhere("msc", name, [*_EXPORTS, *_MODULES])
         module, attribute = _EXPORTS[name]
         from msc.frontend.boundary import published
 

@@ -11,8 +11,7 @@ from msc.nn.optim.loss_scale import (
     FixedLossScaleUpdateCell, LossScaleManager, LossScaler, StaticLossScaler, all_finite,
 )
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
-from msc.frontend.boundary import publish
-from msc.frontend.errors import missing_name
+from msc.frontend.boundary import elsewhere, publish
 
 __all__ = [
     "DynamicLossScaleManager", "DynamicLossScaleUpdateCell", "DynamicLossScaler", "FixedLossScaleManager",
@@ -32,4 +31,4 @@ publish(
 if not TYPE_CHECKING:  # a checker knows the names that there are
 
     def __getattr__(name: str) -> object:
-        raise missing_name("msc.amp", name, __all__)
+        return elsewhere("msc.amp", name, __all__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.jit import jit
 from msc.ops.primitive import constexpr
@@ -24,3 +25,7 @@ def jit_class(cls: T) -> T:
 
 
 ms_class = jit_class
+
+
+def __getattr__(name: str) -> Any:
+    return elsewhere("msc.common.api", name, __all__)

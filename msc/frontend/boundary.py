@@ -146,9 +146,20 @@ def surface(names: dict[str, Any], module: str) -> None:
     def missing(name: str) -> object:
         if not name.startswith("_") and find_spec(f"{package}.{name}"):
             return import_module(f"{package}.{name}")
-        raise missing_name(package, name, exported)
+        return elsewhere(package, name, exported)
 
     names["__getattr__"] = missing
+
+
+def elsewhere(module: str, name: str, names: Iterable[str]) -> Any:
+    """A name of MindSpore's that a module of the API does not have: an internal one, or one that is refused in use.
+
+    Raises MSC0832 for a name that MindSpore has none of.
+    """
+    found = None if name.startswith("__") else import_module("msc.mindspore.names").find(name)
+    if found is None:
+        raise missing_name(module, name, names)
+    return found
 
 
 def publish_methods(class_: type[Any], name: str, without: tuple[str, ...] = ()) -> None:

@@ -67,3 +67,13 @@ def same_numbers() -> Generator[Callable[[], None]]:
         yield once_more
     finally:
         _MARKS.pop()
+
+
+def manual_seed(seed: object) -> None:
+    """As `set_seed`."""
+    set_seed(seed)
+
+
+def initial_seed() -> int:
+    """The seed that was set, or 0."""
+    return _State.seed or 0

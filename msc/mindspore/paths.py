@@ -54,7 +54,7 @@ _TABLE: Mapping[str, str] = {
         "train.callback._callback train.callback._checkpoint train.callback._early_stop train.callback._history "
         "train.callback._lambda_callback train.callback._loss_monitor train.callback._lr_scheduler_callback "
         "train.callback._reduce_lr_on_plateau train.callback._summary_collector train.callback._time_monitor "
-        "train.summary.summary_record train.dataset_helper train._utils"
+        "train.summary.summary_record train._utils"
     ),
     "msc.amp": "train.amp train.loss_scale_manager",
     "msc.dataset": "dataset.engine dataset.engine.datasets dataset.engine.iterators dataset.engine.samplers",
@@ -64,7 +64,13 @@ _TABLE: Mapping[str, str] = {
     "msc.frontend.devices": "hal device_context device_context.cpu device_context.ascend device_manager profiler",
     "msc.frontend.log": "log",
     "msc": "version run_check",
-    _INTERNALS: "_c_expression _extends utils multiprocessing",
+    _INTERNALS: (
+        "_c_expression _extends utils multiprocessing boost boost.boost_cell_wrapper common._register_for_tensor "
+        "common._stub_tensor common.np_dtype common.sparse_tensor nn.optim.thor nn.optim.tft_wrapper ops._op_impl "
+        "ops._op_impl.cpu ops._tracefunc ops.op_info_register ops.operations._csr_ops ops.operations._quant_ops "
+        "ops.operations._thor_ops ops.vm_impl_registry parallel.nn parallel._tensor rewrite train.node_strategy_pb2 "
+        "train.train_thor train.checkpoint_pb2 train.mind_ir_pb2"
+    ),
     "msc.mindspore.checkparam": "_checkparam",
 }
 """A module -> the paths below msc that have its names."""

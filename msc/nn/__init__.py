@@ -20,5 +20,6 @@ from msc.nn.optim.updates import *
 from msc.nn.pooling import *
 from msc.nn.recurrent import *
 from msc.nn.transformer import *
+from msc.nn.wrapping import *
 
 boundary.surface(globals(), "nn")

@@ -16,6 +16,7 @@ import numpy as np
 from msc.frontend import dtypes
 from msc.frontend.capture import INSTALLED
 from msc.frontend.dispatch import apply
+from msc.frontend.errors import ApiValueError
 from msc.frontend.parameter import Parameter
 from msc.frontend.randomness import drawing, get_seed, when_seeded
 from msc.frontend.tensor import Tensor
@@ -49,6 +50,19 @@ def _restart() -> None:
     """`set_seed` was called: the state begins anew."""
     if _State.parameter is not None:
         _State.parameter.replace(np.array(_begun(), np.int64))
+
+
+def get_rng_state() -> Tensor:
+    """What decides on the random numbers that are drawn from here on: Int64, the seed and the count of draws."""
+    return Tensor(np.asarray(_state_now().content))
+
+
+def set_rng_state(state_: Tensor) -> None:
+    """Have the random numbers come that came after `get_rng_state` gave this."""
+    array = np.asarray(state_)
+    if array.shape != (2,) or array.dtype != np.int64:
+        raise ApiValueError("MSC0808", "a state of random numbers is what get_rng_state gave")
+    state().replace(array.copy())
 
 
 def _number(value: int) -> Tensor:

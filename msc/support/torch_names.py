@@ -68,7 +68,6 @@ TORCH_NAMES: Mapping[str, str] = {
     "TensorDataset": _DATA,
     "utils": f"data are in msc.dataset: {_DATA}",
     "datasets": _DATA,
-    "manual_seed": "msc.set_seed(1)",
     "compile": "msc.compile(net, x), or @msc.jit on a function; msc.set_context(mode=msc.GRAPH_MODE)",
     "script": "msc.jit(function), or msc.compile(net, x)",
     "trace": "msc.compile(net, x) captures it for inputs of the shapes of x",

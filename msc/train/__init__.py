@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from collections.abc import Callable
 from importlib import import_module
 
-from msc.frontend.boundary import publish
-from msc.frontend.errors import missing_name
+from msc.frontend.boundary import elsewhere, publish
 from msc.nn.metrics import *
 from msc.nn import metrics
 from msc.train import callback, model, serialization
@@ -41,4 +40,4 @@ else:  # a checker knows the names that there are
             return import_module("msc.amp")
         if name == "export":
             return import_module("msc").export
-        raise missing_name("msc.train", name, __all__)
+        return elsewhere("msc.train", name, __all__)

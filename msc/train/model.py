@@ -14,6 +14,7 @@ from typing import Any, cast
 from msc.amp.levels import build_train_network
 from msc.dataset import config
 from msc.dataset.base import Dataset
+from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.settings import unused
 from msc.nn.cell import Cell
@@ -383,3 +384,7 @@ def _is_evaluated(epoch: int, frequency: Any) -> bool:
     if isinstance(frequency, list | tuple | set):
         return epoch in frequency
     raise ApiTypeError("MSC0876", f"valid_frequency is {described(frequency)}; it takes an integer or a list of epochs")
+
+
+def __getattr__(name: str) -> Any:
+    return elsewhere("msc.train.model", name, ("Model",))

@@ -1,4 +1,4 @@
-"""Checkpoints: parameters written as safetensors, and read from that or from MindSpore's own format.
+"""Checkpoints: parameters written in MindSpore's own form or as safetensors, and read from both.
 
 Nothing that is read is executed: there is no pickle.
 """
@@ -6,6 +6,7 @@ Nothing that is read is executed: there is no pickle.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -14,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter
 from msc.frontend.settings import unused
@@ -69,11 +71,11 @@ def save_checkpoint(
     """Write parameters: those of a Cell, of a dictionary, or of a list of `{"name": ..., "data": ...}`.
 
     `append_dict` adds numbers and tensors; `choice_func` of a name says whether it is written. The contents are
-    safetensors, also in a file .ckpt, or MindSpore's own form: with `format="ckpt"`, encrypted (`enc_key`, 16, 24 or 32
-    bytes; `enc_mode` is "AES-GCM" or "AES-CBC"), or with a checksum in a file .ckpt (`crc_check`). A file name without
-    suffix gets that of the form. The old file is there until the new one is complete. With `async_save` a thread writes
-    the values that parameters have now; the program's end waits for it. Raises MSC0831, MSC0887, MSC0888, and MSC0890
-    for a checkpoint before it that was not written.
+    MindSpore's own form, or safetensors with `format="safetensors"` and in a file .safetensors. MindSpore's form may be
+    encrypted (`enc_key`, 16, 24 or 32 bytes; `enc_mode` is "AES-GCM" or "AES-CBC"). `crc_check` adds a checksum. A file
+    name without suffix gets that of the form. The old file is there until the new one is complete. With `async_save` a
+    thread writes the values that parameters have now; the program's end waits for it. Raises MSC0831, MSC0887, MSC0888,
+    and MSC0890 for a checkpoint before it that was not written.
     """
     unused("save_checkpoint", integrated_save=integrated_save)
     form = _form(format, enc_key, enc_mode, crc_check)
@@ -83,7 +85,7 @@ def save_checkpoint(
     arrays = {n: _array(n, v) for n, v in _named(save_obj).items() if choice_func is None or choice_func(n)}
     arrays |= {name: _array(name, value) for name, value in (append_dict or {}).items()}
     path = _path(ckpt_file_name, form)
-    is_mindspores = form == "ckpt" or (crc_check and path.suffix == ".ckpt")
+    is_mindspores = form == "ckpt" or (form is None and path.suffix == ".ckpt")
 
     def write() -> None:
         if is_mindspores:
@@ -122,7 +124,7 @@ def async_ckpt_thread_status() -> bool:
 def _path(name: str | Path, form: str | None) -> Path:
     path = file_path("ckpt_file_name", name, writes=True)
     suffixes = _SUFFIXES if form is None else (f".{form}",)
-    return path if path.suffix in suffixes else path.with_name(f"{path.name}{suffixes[-1]}")
+    return path if path.suffix in suffixes else path.with_name(f"{path.name}{suffixes[0]}")
 
 
 def _named(save_obj: Any) -> dict[str, Any]:
@@ -307,7 +309,46 @@ def _check(parameter: Parameter, value: Any, strict: bool) -> None:
         )
 
 
+def _converted(file_path: Any, save_path: Any, name_map: Mapping[str, str] | None, pattern: Any, form: str) -> None:
+    """Checkpoints of a file or a folder written in another form, beside them or in a folder."""
+    source = Path(file_path)
+    old = ".ckpt" if form == "safetensors" else ".safetensors"
+    files = sorted(source.rglob(f"*{old}")) if source.is_dir() else [source]
+    files = [file for file in files if pattern is None or re.search(pattern, file.name)]
+    if not files or not source.exists():
+        raise ApiValueError("MSC0301", f"there is no checkpoint {source}", help=f"a file {old}, or a folder of some")
+    for file in files:
+        folder = file.parent if save_path is None else Path(save_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = {(name_map or {}).get(name, name): value for name, value in load_checkpoint(file).items()}
+        save_checkpoint(found, folder / f"{file.stem}.{form}", format=form)
+
+
+def ckpt_to_safetensors(
+    file_path: str | Path,
+    save_path: str | Path | None = None,
+    name_map: Mapping[str, str] | None = None,
+    file_name_regex: str | None = None,
+    processes_num: int = 1,
+) -> None:
+    """Write a checkpoint of MindSpore's form, or all of a folder, as safetensors. Raises MSC0301 if there is none."""
+    unused("ckpt_to_safetensors", processes_num=processes_num)
+    _converted(file_path, save_path, name_map, file_name_regex, "safetensors")
+
+
+def safetensors_to_ckpt(
+    file_path: str | Path,
+    save_path: str | Path | None = None,
+    name_map: Mapping[str, str] | None = None,
+    file_name_regex: str | None = None,
+    processes_num: int = 1,
+) -> None:
+    """Write safetensors, one file or all of a folder, in MindSpore's form. Raises MSC0301 if there are none."""
+    unused("safetensors_to_ckpt", processes_num=processes_num)
+    _converted(file_path, save_path, name_map, file_name_regex, "ckpt")
+
+
 def __getattr__(name: str) -> object:
-    if name != "export":
-        raise AttributeError(name)
-    return import_module("msc").export
+    if name == "export":
+        return import_module("msc").export
+    return elsewhere("msc.train.serialization", name, ("load_checkpoint", "load_param_into_net", "save_checkpoint"))

@@ -17,7 +17,7 @@ MINDSPORE_COMMON = ROOT / "msc" / "common"
 """The one exception: MindSpore's users import `common.initializer`, `common.dtype` and the like by these names."""
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
-OF_MINDSPORE = {"Constant", "Event", "Identity", "Layout", "OneHot", "Pad", "Range"}
+OF_MINDSPORE = {"Constant", "Event", "Identity", "Layout", "OneHot", "Pad", "ParameterUpdate", "Range"}
 """Initializers, cells and transforms `Constant`, `Identity`, `OneHot`, `Pad`, `Range`; `Event`, `Layout`."""
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, cast
 
-from msc.frontend.boundary import publish
-from msc.frontend.errors import ApiTypeError, ApiValueError, missing_name
+from msc.frontend.boundary import elsewhere, publish
+from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.nn.metrics.base import Metric
 from msc.nn.metrics.classification import (
     F1, ROC, Accuracy, ConfusionMatrix, Fbeta, Precision, Recall, Top1CategoricalAccuracy, Top5CategoricalAccuracy,
@@ -75,4 +75,4 @@ publish(globals(), __all__, "nn.metrics")
 if not TYPE_CHECKING:  # a checker knows the names that there are
 
     def __getattr__(name: str) -> object:
-        raise missing_name("msc.nn.metrics", name, __all__)
+        return elsewhere("msc.nn.metrics", name, __all__)

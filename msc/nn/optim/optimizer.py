@@ -15,6 +15,7 @@ from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter, ParameterTuple
+from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.optim.schedules import LearningRateSchedule
@@ -89,6 +90,20 @@ class Optimizer(Cell):
         decays = [decay for decay in self._decays if isinstance(decay, Cell)]
         for number, schedule in enumerate([*self._schedules, *decays]):
             setattr(self, f"schedule{number}", schedule)
+
+    @property
+    def target(self) -> str:
+        """Where sparse updates run, as MindSpore asks: on the CPU."""
+        return "CPU"
+
+    @target.setter
+    def target(self, value: str) -> None:
+        unused("Optimizer", primitive_target=value)
+
+    @property
+    def unique(self) -> bool:
+        """Whether equal indices of sparse gradients are joined: gradients are dense."""
+        return True
 
     @property
     def _kind(self) -> str:

@@ -167,4 +167,10 @@ CODES = (
         "A program checks its own arguments with MindSpore's internal `_checkparam`, and one is not what the check "
         "says.",
     ),
+    Code(
+        "MSC0898",
+        "work of MindSpore's that msc does not do",
+        "A name of MindSpore's exists so that programs which import it run, but its work is not done here: a kernel of "
+        "a device, complex numbers, second-order training, MindIR. The advice says what does such work.",
+    ),
 )

@@ -5,8 +5,7 @@
 from typing import TYPE_CHECKING
 from importlib import import_module
 
-from msc.frontend.boundary import publish
-from msc.frontend.errors import missing_name
+from msc.frontend.boundary import elsewhere, publish
 from msc.train.callback.base import Callback, RunContext
 from msc.train.callback.checkpoints import CheckpointConfig, ModelCheckpoint
 from msc.train.callback.monitors import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
@@ -28,4 +27,4 @@ else:  # a checker knows the names that there are
     def __getattr__(name: str) -> object:
         if name == "SummaryCollector":
             return import_module("msc.train.summary").SummaryCollector
-        raise missing_name("msc.train.callback", name, __all__)
+        return elsewhere("msc.train.callback", name, __all__)

@@ -51,7 +51,7 @@ def entry(tag: str, dims: list[int], kind: str, data: bytes) -> bytes:
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     net, other = Net(), Net()
-    file = tmp_path / "net.ckpt"
+    file = tmp_path / "net.safetensors"
     msc.save_checkpoint(net, str(file), append_dict={"epoch_num": 3, "lr": 0.5})
     safetensors_numpy: Any = safetensors.numpy
     assert list(safetensors_numpy.load_file(file)) == ["conv.weight", "fc.weight", "fc.bias", "epoch_num", "lr"]
@@ -74,9 +74,11 @@ def test_what_was_not_loaded_is_reported(tmp_path: Path) -> None:
 def test_element_types(dtype: msc.DType, tmp_path: Path) -> None:
     value = Tensor([0, 1, 1], dtype)
     msc.save_checkpoint([{"name": "x", "data": value}], tmp_path / "x")
-    found = msc.load_checkpoint(tmp_path / "x.safetensors")["x"]
-    assert found.dtype is dtype
-    np.testing.assert_array_equal(found.asnumpy(), value.asnumpy())
+    msc.save_checkpoint([{"name": "x", "data": value}], tmp_path / "y", format="safetensors")
+    for name in ("x.ckpt", "y.safetensors"):
+        found = msc.load_checkpoint(tmp_path / name)["x"]
+        assert found.dtype is dtype
+        np.testing.assert_array_equal(found.asnumpy(), value.asnumpy())
 
 
 def test_mindspore_checkpoints(tmp_path: Path) -> None:
