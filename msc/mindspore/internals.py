@@ -245,9 +245,9 @@ def _init_random_normal(mean: float, sigma: float, shape: Any) -> Array:
 
 def _step(function: Callable[..., Any], inputs: Tensor, state: Any, parameters: Sequence[Any]) -> Any:
     w_ih, w_hh, b_ih, b_hh = cast(tuple[Any, ...], (*parameters, None, None)[:4])
-    states: Any = state if type(state) is tuple else (state,)
-    new: Any = function(ops.dense(inputs, w_ih, b_ih), states, w_hh, b_hh)
-    return new if states is state else new[0]
+    is_pair = type(state) is tuple
+    new: Any = function(ops.dense(inputs, w_ih, b_ih), state if is_pair else (state,), w_hh, b_hh)
+    return new if is_pair else new[0]
 
 
 def _rnn_tanh_cell(inputs: Tensor, hidden: Tensor, *parameters: Any) -> Any:
