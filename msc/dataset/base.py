@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row, stacked
 from msc.frontend.boundary import Published, publish_methods
 from msc.frontend.settings import unused
+
+if TYPE_CHECKING:
+    from msc.dataset.blocks import Column
 
 
 def _stages() -> Any:
@@ -37,7 +40,9 @@ def _batches() -> Any:
 class Dataset(Published):
     """Rows of named columns. Subclasses say `columns`, `rows` and `size`."""
 
-    FOR_MSC: ClassVar[tuple[str, ...]] = ("rows", "batches", "columns", "size")
+    FOR_MSC: ClassVar[tuple[str, ...]] = (
+        "rows", "batches", "columns", "size", "inputs", "in_blocks", "is_chained", "chained"
+    )  # fmt: skip
 
     # What subclasses say.
 
@@ -67,6 +72,22 @@ class Dataset(Published):
     def inputs(self) -> tuple[Dataset, ...]:
         """The data sets that this one is made of."""
         return ()
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether `batches` is done without making rows."""
+        return False
+
+    is_chained: bool = False
+    """Whether this is a stage that a chain holds: see `msc.dataset.blocks`."""
+
+    def chained(self, columns: list[Column], depth: int) -> list[Column]:
+        """The columns of a chain behind this stage, which is `depth` stages below its top."""
+        raise NotImplementedError
+
+    def explain(self) -> str:
+        """What is done to each column, stage by stage: compiled, on whole blocks, or row by row, and why."""
+        return import_module("msc.dataset.explaining").explained(self)
 
     # Asking.
 
@@ -159,14 +180,15 @@ class Dataset(Published):
         cache: object = None,
         callbacks: object = None,
         max_rowsize: object = None,
-        offload: object = None,
+        offload: bool | None = None,
         column_order: Any = None,
     ) -> Dataset:
         """Apply one function, or several in turn, to columns of each row.
 
         Without `input_columns` the first columns are given. If there are as many results as inputs they take the places
         of those; otherwise `output_columns` names them, and they come first. Rows keep their order for any number of
-        `num_parallel_workers`, which are threads.
+        `num_parallel_workers`, which are threads. Transforms of the library are compiled where rows are read in
+        batches: with the first one if `offload` is true, never if it is false, by default once that pays.
         """
         unused(
             "Dataset.map",
@@ -174,9 +196,8 @@ class Dataset(Published):
             cache=cache,
             callbacks=callbacks,
             max_rowsize=max_rowsize,
-            offload=offload,
         )
-        made = _stages().MapDataset(self, operations, input_columns, output_columns, num_parallel_workers)
+        made = _stages().mapped_dataset(self, operations, input_columns, output_columns, num_parallel_workers, offload)
         return made if column_order is None else made.project(column_order)
 
     def filter(

@@ -11,9 +11,11 @@ from msc.dataset.arguments import count, refuse
 from msc.frontend import randomness
 
 __all__ = [
+    "get_auto_offload",
     "get_num_parallel_workers",
     "get_prefetch_size",
     "get_seed",
+    "set_auto_offload",
     "set_num_parallel_workers",
     "set_prefetch_size",
     "set_seed",
@@ -26,6 +28,7 @@ class _Settings:
     seed: int | None = None
     workers = 1
     prefetch = 16
+    offload = False
 
 
 def set_seed(seed: int) -> None:
@@ -68,3 +71,15 @@ def set_prefetch_size(size: int) -> None:
 def get_prefetch_size() -> int:
     """How many rows or batches an iterator reads ahead: 16 unless it was set."""
     return _Settings.prefetch
+
+
+def set_auto_offload(offload: bool) -> None:
+    """Whether `map` compiles transforms with the first batch where a call says nothing, not only once that pays."""
+    if not isinstance(offload, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        refuse("offload", offload, "True or False", is_type=True)
+    _Settings.offload = offload
+
+
+def get_auto_offload() -> bool:
+    """Whether `map` compiles transforms with the first batch: False unless it was set."""
+    return _Settings.offload

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -93,6 +93,9 @@ class LabelledImages(IndexedDataset):
 
     def total(self) -> int:
         return len(self._values[0])
+
+    def arrays(self) -> Sequence[Array]:
+        return self._values
 
     def row(self, index: int) -> Row:
         return tuple(np.asarray(values[index]) for values in self._values)
@@ -199,7 +202,7 @@ class _Cifar(LabelledImages):
                 raise corrupt(path, f"its {data.size} bytes are no records of {_CIFAR_IMAGE + labels}")
             parts.append(data.reshape(-1, _CIFAR_IMAGE + labels))
         records = np.concatenate(parts)
-        images = records[:, labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        images = np.ascontiguousarray(records[:, labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
         return images, *(records[:, k].astype(np.uint32) for k in reversed(range(labels)))
 
 

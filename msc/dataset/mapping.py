@@ -9,11 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msc.dataset.runs import EpochRun, at_row, drawing
 from msc.dataset.values import Row
 from msc.support.diagnostics import MscError
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _CHUNK = 8
 """Rows that a thread takes at once: a hand-over costs about as much as a small transform."""
@@ -35,30 +38,45 @@ def _alone(rows: Iterator[Row], function: Callable[[Row], Row], run: EpochRun, s
     for number, row in enumerate(rows, start):
         with drawing(run):
             at_row(number)
-            made = _called(function, row, number)
+            made = called(function, row, number)
         yield made
 
 
 def _shared(
     rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: EpochRun, start: int
 ) -> Iterator[Row]:
-    def work(chunk: list[Row], first: int) -> _Part:
-        return _part(_alone(iter(chunk), function, run, first))
+    def work(item: tuple[int, _Part]) -> _Part:
+        number, (chunk, error) = item
+        made, own = _part(_alone(iter(chunk), function, run, start + number * _CHUNK))
+        return made, own or error
 
+    for part in in_order(enumerate(_chunks(rows)), work, workers):
+        yield from _delivered(part)
+
+
+def _chunks(rows: Iterator[Row]) -> Iterator[_Part]:
+    error: BaseException | None = None
+    while error is None:
+        chunk, error = _part(islice(rows, _CHUNK))
+        if not chunk and error is None:
+            return
+        yield chunk, error
+
+
+def in_order(items: Iterator[T], work: Callable[[T], R], workers: int) -> Iterator[R]:
+    """What `work` makes of items, in their order, by one thread or several, which are few items ahead."""
+    if workers == 1:
+        yield from map(work, items)
+        return
     with ThreadPoolExecutor(workers, "msc-map") as pool:
-        waiting: deque[Future[_Part]] = deque()
+        waiting: deque[Future[R]] = deque()
         try:
-            while True:
-                chunk, error = _part(islice(rows, _CHUNK))
-                waiting.append(pool.submit(work, chunk, start))
-                start += len(chunk)
-                if error is not None or not chunk:
-                    break
+            for item in items:
+                waiting.append(pool.submit(work, item))
                 if len(waiting) > 2 * workers:
-                    yield from _delivered(waiting.popleft().result())
+                    yield waiting.popleft().result()
             while waiting:
-                yield from _delivered(waiting.popleft().result())
-            yield from _delivered(([], error))
+                yield waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()
@@ -83,7 +101,8 @@ def _delivered(part: _Part) -> Iterator[Row]:
         raise error
 
 
-def _called(function: Callable[[Row], Row], row: Row, number: int) -> Row:
+def called(function: Callable[[T], R], row: T, number: int) -> R:
+    """What a function makes of a row, or of a value of one; an error says of which."""
     try:
         return function(row)
     except BaseException as error:

@@ -57,6 +57,22 @@ class IndexedDataset(Dataset):
         """A row by its number: it may be part of what the data set holds, and is copied before anybody gets it."""
         raise NotImplementedError
 
+    def arrays(self) -> Sequence[Array] | None:
+        """The columns of all rows, of those that lie in memory; None if rows must be made."""
+        return None
+
+    @property
+    def in_blocks(self) -> bool:
+        return self.arrays() is not None
+
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+        arrays = self.arrays()
+        if arrays is None:
+            return super().batches(run, start, size)
+        order = self._order(run)
+        groups = (order[first : first + size] for first in range(start, len(order), size))
+        return (tuple(array[group] for array in arrays) for group in groups)
+
     def labels(self, column: str | None) -> Array:
         """The values of a column of all rows, for samplers of classes."""
         place = arguments.known("class_column", (column or self.columns[-1],), self.columns)[0]
@@ -114,12 +130,9 @@ class NumpySlicesDataset(IndexedDataset):
     def row(self, index: int) -> Row:
         return tuple(np.asarray(array[index]) for array in self._arrays)
 
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
-        if any(array.dtype.kind in "US" for array in self._arrays):  # A batch of strings is as wide as its own longest.
-            return super().batches(run, start, size)
-        order = self._order(run)
-        groups = (order[first : first + size] for first in range(start, len(order), size))
-        return (tuple(array[group] for array in self._arrays) for group in groups)
+    def arrays(self) -> Sequence[Array] | None:
+        is_text = any(array.dtype.kind in "US" for array in self._arrays)
+        return None if is_text else self._arrays  # A batch of strings is as wide as its own longest.
 
     def labels(self, column: str | None) -> Array:
         return self._arrays[arguments.known("class_column", (column or self.columns[-1],), self.columns)[0]]

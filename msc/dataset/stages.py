@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import count as numbers
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -16,8 +17,10 @@ import numpy as np
 from msc.dataset import arguments, config
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
+from msc.dataset.blocks import Column, MapChain, MapStep
 from msc.dataset.mapping import mapped
-from msc.dataset.runs import EpochRun
+from msc.dataset.runs import EpochRun, at_function
+from msc.dataset.transforms.general import Compose, Transform
 from msc.dataset.values import Array, Row, own, own_row
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
@@ -29,6 +32,18 @@ class DerivedDataset(Dataset):
 
     def __init__(self, source: Dataset) -> None:
         self.source = source
+
+    @cached_property
+    def chain(self) -> MapChain:
+        """The stages from this one down that take whole blocks."""
+        return MapChain(self)
+
+    @property
+    def in_blocks(self) -> bool:
+        return self.is_chained and self.chain.source.in_blocks
+
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+        return self.chain.blocks(run, start, size) if self.is_chained else super().batches(run, start, size)
 
     @property
     def inputs(self) -> tuple[Dataset, ...]:
@@ -88,32 +103,78 @@ class ColumnChange:
         return self.placed([own[k] for k in self.kept], self.outputs)
 
 
+def mapped_dataset(
+    source: Dataset, operations: Any, inputs: Any, outputs: Any, workers: Any, offload: bool | None
+) -> MapDataset:
+    """See `Dataset.map`. Transforms of the library that begin a map of one column are a stage of their own."""
+    if offload is not None and not isinstance(offload, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        refuse("offload", offload, "True, False or None", is_type=True)
+    whole = MapDataset(source, operations, inputs, outputs, workers, offload)
+    own = whole.own_transforms
+    if own in (0, len(whole.functions)):
+        return whole
+    taken = whole.change.taken[0]
+    first = MapDataset(source, list(whole.functions[:own]), source.columns[taken], None, workers, offload)
+    return MapDataset(first, list(whole.functions[own:]), source.columns[taken], outputs, workers, offload)
+
+
+def _flat(found: Sequence[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """Functions, with what a Compose holds in its place."""
+    parts = [_flat(cast(Compose, f).transforms) if type(f) is Compose else (f,) for f in found]
+    return tuple(function for part in parts for function in part)
+
+
 class MapDataset(DerivedDataset):
     """Functions of columns; see `Dataset.map`."""
 
-    def __init__(self, source: Dataset, operations: Any, inputs: Any, outputs: Any, workers: Any) -> None:
+    def __init__(
+        self, source: Dataset, operations: Any, inputs: Any, outputs: Any, workers: Any, offload: bool | None = None
+    ) -> None:
         super().__init__(source)
-        self.functions = functions(operations)
+        given_functions = functions(operations)
+        self.functions = _flat(given_functions)
         own = source.columns
-        given = own[: _taken(self.functions[0], len(own))] if inputs is None else names("input_columns", inputs)
-        self._change = ColumnChange(own, given, outputs)
+        given = own[: _taken(given_functions[0], len(own))] if inputs is None else names("input_columns", inputs)
+        self.change = ColumnChange(own, given, outputs)
         self._workers = config.get_num_parallel_workers() if workers is None else arguments.workers(workers)
-        kept = [own[k] for k in self._change.kept]
-        for name in self._change.outputs:
+        self._offload = (config.get_auto_offload() or None) if offload is None else offload
+        kept = [own[k] for k in self.change.kept]
+        for name in self.change.outputs:
             if name in kept:
                 raise ApiValueError("MSC0873", f"map: output_columns has '{name}', which is another column already")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self._change.names(self.source.columns)
+        return self.change.names(self.source.columns)
+
+    @property
+    def own_transforms(self) -> int:
+        """How many of the functions, from the first on, are transforms of the library, of one column into itself."""
+        if len(self.change.taken) != 1:
+            return 0
+        is_other = [not type(function).__module__.startswith("msc.dataset.") for function in self.functions]
+        return is_other.index(True) if True in is_other else len(is_other)
+
+    @property
+    def is_chained(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.own_transforms == len(self.functions) and len(self.change.outputs) == 1
+
+    def chained(self, columns: list[Column], depth: int) -> list[Column]:
+        (taken,) = self.change.taken
+        steps = [
+            MapStep(depth, k, cast(Transform, function), self._workers, self._offload)
+            for k, function in enumerate(self.functions)
+        ]
+        return [column.then(steps) if k == taken else column for k, column in enumerate(columns)]
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return mapped(self.source.rows(run.inside(0), start), self._applied, self._workers, run, start)
 
     def _applied(self, row: Row) -> Row:
-        outputs = self._change.outputs
-        values: tuple[Any, ...] = tuple(row[k] for k in self._change.taken)
-        for function in self.functions:
+        outputs = self.change.outputs
+        values: tuple[Any, ...] = tuple(row[k] for k in self.change.taken)
+        for number, function in enumerate(self.functions):
+            at_function(number)
             found = function(*values)
             values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
         if len(values) != len(outputs):
@@ -123,7 +184,7 @@ class MapDataset(DerivedDataset):
                 help="output_columns names the columns of what they give",
             )
         made = [own(v, f"what map gives for column '{n}'") for v, n in zip(values, outputs, strict=True)]
-        return self._change.placed([row[k] for k in self._change.kept], made)
+        return self.change.placed([row[k] for k in self.change.kept], made)
 
 
 class FilterDataset(DerivedDataset):
@@ -216,6 +277,18 @@ class SliceDataset(DerivedDataset):
         rows = self.source.rows(run.inside(0), self._start + start)
         return rows if self._count is None else islice(rows, max(self._count - start, 0))
 
+    @property
+    def in_blocks(self) -> bool:
+        return self.source.in_blocks
+
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+        groups = self.source.batches(run.inside(0), self._start + start, size)
+        if self._count is None:
+            return groups
+        rest = max(self._count - start, 0)
+        sizes = (min(size, rest - first) for first in range(0, rest, size))
+        return (tuple(v[:n] for v in group) for n, group in zip(sizes, groups, strict=False))
+
     def size(self) -> int:
         rest = max(self.source.size() - self._start, 0)
         return rest if self._count is None else min(rest, self._count)
@@ -240,11 +313,13 @@ class RenameDataset(DerivedDataset):
     def columns(self) -> tuple[str, ...]:
         return self._columns
 
+    is_chained = True
+
+    def chained(self, columns: list[Column], depth: int) -> list[Column]:
+        return columns
+
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return self.source.rows(run.inside(0), start)
-
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
-        return self.source.batches(run.inside(0), start, size)
 
 
 class ProjectDataset(DerivedDataset):
@@ -259,14 +334,13 @@ class ProjectDataset(DerivedDataset):
     def columns(self) -> tuple[str, ...]:
         return self._columns
 
+    is_chained = True
+
+    def chained(self, columns: list[Column], depth: int) -> list[Column]:
+        return [columns[k] for k in self._places]
+
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
-        return (self._projected(row) for row in self.source.rows(run.inside(0), start))
-
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
-        return (self._projected(batch) for batch in self.source.batches(run.inside(0), start, size))
-
-    def _projected(self, row: Row) -> Row:
-        return tuple(row[k] for k in self._places)
+        return (tuple(row[k] for k in self._places) for row in self.source.rows(run.inside(0), start))
 
 
 class FlatMapDataset(DerivedDataset):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import copy
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from msc.dataset.pictures import Picture, Unplanned
 from msc.dataset.runs import draws
 from msc.dataset.transforms.arguments import array, integer, number, probability, refuse
 from msc.dataset.values import Array, cast_as_c
@@ -27,6 +28,13 @@ class Transform(Published):
 
     def __call__(self, *values: Any) -> Any:
         raise NotImplementedError
+
+    TAKES_BLOCKS: ClassVar[bool] = False
+    """Whether a call with the values of several rows in one array changes each of them."""
+
+    def planned(self, picture: Picture) -> None:
+        """Add to a plan for blocks of pictures what is done to each. Raises Unplanned."""
+        raise Unplanned("it has no form over blocks")
 
     @property
     def _kind(self) -> str:
@@ -90,15 +98,22 @@ def _functions(kind: str, transforms: Any) -> list[Callable[..., Any]]:
 class TypeCast(Transform):
     """The same values in another element type; what it has not, as -1 in UInt32, is converted as in C."""
 
+    TAKES_BLOCKS = True
+
     def __init__(self, data_type: Any) -> None:
         self._dtype = as_dtype(data_type).numpy
 
     def __call__(self, *values: Any) -> Array:
         return cast_as_c(array("TypeCast", values[0]), self._dtype)
 
+    def planned(self, picture: Picture) -> None:
+        picture.look_up(self)
+
 
 class OneHot(Transform):
     """Classes as rows of zeros with a one, or with smoothing rate / classes and 1 - rate more at the class."""
+
+    TAKES_BLOCKS = True
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
         self._classes = integer("OneHot", "num_classes", num_classes)
@@ -125,6 +140,8 @@ class Duplicate(Transform):
 
 class Fill(Transform):
     """A value in place of all elements."""
+
+    TAKES_BLOCKS = True
 
     def __init__(self, fill_value: Any) -> None:
         self._value = copy.deepcopy(fill_value)
@@ -188,6 +205,8 @@ class Relational(enum.IntEnum):
 
 class Mask(Transform):
     """Whether elements compare with a constant as they should, in an element type."""
+
+    TAKES_BLOCKS = True
 
     def __init__(self, operator: Relational, constant: Any, dtype: Any = np.bool_) -> None:
         self._compare = getattr(np, ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")[operator])

@@ -104,8 +104,7 @@ def _weights(size: int, wanted: int, method: Inter) -> Array:
     """
     scale = size / wanted
     if method is Inter.NEAREST:
-        places = np.minimum((np.arange(wanted) * scale).astype(np.int64), size - 1)
-        return np.eye(size)[places]
+        return np.eye(size)[nearest(size, wanted)]
     if method is Inter.AREA and scale > 1:
         ends = np.arange(wanted + 1) * scale
         cover = np.minimum(ends[1:, None], np.arange(size) + 1) - np.maximum(ends[:-1, None], np.arange(size))
@@ -137,23 +136,38 @@ def resized(picture: Array, size: tuple[int, int], method: Inter) -> Array:
     return rounded(made.reshape(*size, *picture.shape[2:]), picture)
 
 
-def _shares(size: int, wanted: int) -> tuple[Array, Array, Array]:
-    """For each place of a resized axis: its neighbour below, the one above, and what each counts, of 2048."""
+def shares(size: int | Array, wanted: int) -> tuple[Array, Array, Array]:
+    """For each place of a resized axis: its neighbour below, the one above, and what each counts, of 2048.
+
+    Sizes [rows, 1] give those of each row.
+    """
     scale = size / wanted
     places = ((np.arange(wanted) + 0.5) * scale - 0.5).astype(np.float32)
     below = np.floor(places)
     share = places - below
     first = below.astype(np.int64)
-    counts = np.rint(np.stack([1 - share, share], 1) * 2048).astype(np.int64)
+    counts = np.rint(np.stack([1 - share, share], -1) * 2048).astype(np.int64)
     return np.clip(first, 0, size - 1), np.clip(first + 1, 0, size - 1), counts
+
+
+def nearest(size: int | Array, wanted: int) -> Array:
+    """For each place of a resized axis: the one that it is taken from."""
+    return np.minimum((np.arange(wanted) * (size / wanted)).astype(np.int64), size - 1)
+
+
+def padded_places(size: int, before: int, after: int, border: Border) -> Array:
+    """For each place of an axis with more at its ends: the one that it is taken from, -1 for what is filled."""
+    if border is Border.CONSTANT:
+        return np.concatenate([np.full(before, -1), np.arange(size), np.full(after, -1)])
+    return np.pad(np.arange(size), (before, after), border.value)
 
 
 def _resized_in_integers(picture: Array, size: tuple[int, int]) -> Array:
     """Linear interpolation of bytes in the fixed-point arithmetic of OpenCV's, which MindSpore's pixels come from."""
     planes = (picture[..., None] if picture.ndim == 2 else picture).astype(np.int64)
-    left, right, counts = _shares(planes.shape[1], size[1])
+    left, right, counts = shares(planes.shape[1], size[1])
     wide = (planes[:, left] * counts[:, :1] + planes[:, right] * counts[:, 1:]) >> 4
-    above, below, counts = _shares(planes.shape[0], size[0])
+    above, below, counts = shares(planes.shape[0], size[0])
     first = (wide[above] * counts[:, :1, None]) >> 16
     second = (wide[below] * counts[:, 1:, None]) >> 16
     return ((first + second + 2) >> 2).astype(np.uint8).reshape(*size, *picture.shape[2:])

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from msc.dataset.runs import draws
+from msc.dataset.pictures import Picture, Shares, Unplanned, behind
+from msc.dataset.runs import Draws, draws
 from msc.dataset.transforms.arguments import around, integer, number, pair, probability, refuse, span
 from msc.dataset.values import Array
 from msc.dataset.vision import pixels
@@ -41,6 +42,16 @@ class RandomHorizontalFlip(HorizontalFlip):
     def changed(self, picture: Array) -> Any:
         return super().changed(picture) if draws().random() < self._chance else picture
 
+    def planned(self, picture: Picture) -> None:
+        width = picture.size[1]
+        picture.move(lambda d: (None, _turned_round(d, width, self._chance)), random=True)
+
+
+def _turned_round(draws: Draws, size: int, chance: float) -> Array:
+    """The places along an axis, of each row: backward with a probability."""
+    places = np.arange(size)
+    return np.where((draws.random() < chance)[:, None], places[::-1], places)
+
 
 class RandomVerticalFlip(VerticalFlip):
     """Top and bottom exchanged, with a probability."""
@@ -50,6 +61,10 @@ class RandomVerticalFlip(VerticalFlip):
 
     def changed(self, picture: Array) -> Any:
         return super().changed(picture) if draws().random() < self._chance else picture
+
+    def planned(self, picture: Picture) -> None:
+        height = picture.size[0]
+        picture.move(lambda d: (_turned_round(d, height, self._chance), None), random=True)
 
 
 class RandomCrop(ImageTransform):
@@ -76,8 +91,39 @@ class RandomCrop(ImageTransform):
             if not self._pads:
                 refuse("RandomCrop", "the image", f"of {list(picture.shape[:2])}", f"at least {[height, width]}")
             picture = pixels.padded(picture, (right, down, right, down), self._fill, self._border)
-        top, left = (int(draws().integers(n - m + 1)) for n, m in zip(picture.shape[:2], self._size, strict=True))
+        top, left = (draws().integers(n - m + 1) for n, m in zip(picture.shape[:2], self._size, strict=True))
         return pixels.cropped(picture, top, left, height, width)
+
+    def planned(self, picture: Picture) -> None:
+        left, top, right, bottom = self._sides or (0, 0, 0, 0)
+        whole: list[Array] = []
+        for size, wanted, before, after in zip(picture.size, self._size, (top, left), (bottom, right), strict=False):
+            places = pixels.padded_places(size, before, after, self._border)
+            missing = max(wanted - len(places), 0)
+            if missing:
+                if not self._pads:
+                    raise Unplanned("the picture is smaller")
+                places = _behind(pixels.padded_places(len(places), missing, missing, self._border), places)
+            whole.append(places)
+
+        def find(draws: Draws) -> tuple[Array, Array]:
+            rows, columns = (_part(draws, places, n) for places, n in zip(whole, self._size, strict=True))
+            return rows, columns
+
+        pads = any((places < 0).any() for places in whole)
+        picture.move(find, random=True, fill=self._fill if pads else None)
+
+
+def _behind(later: Array, earlier: Array) -> Array:
+    found = behind(later, earlier)
+    assert found is not None
+    return found
+
+
+def _part(draws: Draws, places: Array, size: int) -> Array:
+    """For each row `size` of the places, from a random one on."""
+    first = np.asarray(draws.integers(len(places) - size + 1))
+    return places[first[:, None] + np.arange(size)]
 
 
 class RandomResizedCrop(ImageTransform):
@@ -99,19 +145,49 @@ class RandomResizedCrop(ImageTransform):
         )
 
     def changed(self, picture: Array) -> Any:
-        part = pixels.cropped(picture, *self._part(*picture.shape[:2]))
-        return pixels.resized(part, self._size, self._method)
+        part = self._parts(draws(), *picture.shape[:2])[0]
+        return pixels.resized(pixels.cropped(picture, *map(int, part)), self._size, self._method)
 
-    def _part(self, height: int, width: int) -> tuple[int, int, int, int]:
-        for _ in range(self._attempts):
-            area = height * width * draws().uniform(*self._scale)
-            ratio = math.exp(draws().uniform(math.log(self._ratio[0]), math.log(self._ratio[1])))
-            wide, high = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
-            if 0 < wide <= width and 0 < high <= height:
-                top, left = int(draws().integers(height - high + 1)), int(draws().integers(width - wide + 1))
-                return top, left, high, wide
-        high, wide = min(height, round(width / self._ratio[0])), min(width, round(height * self._ratio[1]))
-        return (height - high) // 2, (width - wide) // 2, high, wide
+    def _parts(self, draws: Draws, height: int, width: int) -> Array:
+        """Top, left, height and width of the part of each row [rows, 4]: the first of the attempts that fits."""
+        area = height * width * np.atleast_2d(draws.uniform(*self._scale, self._attempts))
+        low, high = (math.log(bound) for bound in self._ratio)
+        ratio = np.exp(np.atleast_2d(draws.uniform(low, high, self._attempts)))
+        wide, tall = np.rint(np.sqrt(area * ratio)), np.rint(np.sqrt(area / ratio))
+        fits = (wide > 0) & (wide <= width) & (tall > 0) & (tall <= height)
+        first = fits.argmax(1)[:, None]
+        size = np.concatenate([np.take_along_axis(v, first, 1) for v in (tall, wide)], 1).astype(np.int64)
+        largest = min(height, round(width / self._ratio[0])), min(width, round(height * self._ratio[1]))
+        found = fits.any(axis=1, keepdims=True)
+        size = np.where(found, size, largest)
+        room = np.array([height, width]) - size
+        limits = room.T + 1 if len(room) > 1 else room[0] + 1
+        drawn = np.stack([np.atleast_1d(draws.integers(limit)) for limit in limits], 1)
+        return np.concatenate([np.where(found, drawn, room // 2), size], 1)
+
+    def planned(self, picture: Picture) -> None:
+        height, width, _ = picture.size
+
+        def places(draws: Draws) -> tuple[Array, Array]:
+            part = self._parts(draws, height, width)
+            found = [part[:, k, None] + pixels.nearest(part[:, k + 2, None], self._size[k]) for k in range(2)]
+            return found[0], found[1]
+
+        def shares(draws: Draws) -> tuple[Shares, Shares]:
+            part = self._parts(draws, height, width)
+            rows, columns = (pixels.shares(part[:, k + 2, None], self._size[k]) for k in range(2))
+            first = [part[:, k, None] for k in range(2)]
+            return (
+                (rows[0] + first[0], rows[1] + first[0], rows[2]),
+                (columns[0] + first[1], columns[1] + first[1], columns[2]),
+            )
+
+        if self._method is Inter.NEAREST and picture.dtype == np.uint8:
+            picture.move(places, random=True)
+        elif self._method is Inter.LINEAR:
+            picture.blend(shares, self._size, random=True)
+        else:
+            raise Unplanned(f"it resizes by {self._method.name}")
 
 
 class RandomCropDecodeResize(RandomResizedCrop):
@@ -237,7 +313,7 @@ class RandomErasing(ImageTransform):
             ratio = draws().uniform(*self._ratio)
             high, wide = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
             if high < height and wide < width:
-                top, left = int(draws().integers(height - high + 1)), int(draws().integers(width - wide + 1))
+                top, left = draws().integers(height - high + 1), draws().integers(width - wide + 1)
                 made = picture.copy()
                 made[..., top : top + high, left : left + wide] = self._value
                 return made
@@ -255,7 +331,7 @@ class CutOut(ImageTransform):
         made = picture.copy()
         view = made if self._last or made.ndim == 2 else made.transpose(1, 2, 0)
         for _ in range(self._patches):
-            y, x = (int(draws().integers(n)) for n in view.shape[:2])
+            y, x = (draws().integers(n) for n in view.shape[:2])
             half = self._length // 2
             view[max(y - half, 0) : y - half + self._length, max(x - half, 0) : x - half + self._length] = 0
         return made

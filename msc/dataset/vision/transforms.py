@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from msc.dataset.pictures import Picture, Unplanned
 from msc.dataset.transforms.arguments import array, integer, number, pair, refuse
 from msc.dataset.transforms.general import Transform
 from msc.dataset.values import Array
@@ -68,6 +69,13 @@ class ImageTransform(Transform):
         raise NotImplementedError
 
 
+class PixelTransform(ImageTransform):
+    """Base: each pixel is changed by itself, in its channel."""
+
+    def planned(self, picture: Picture) -> None:
+        picture.look_up(self)
+
+
 class Decode(Transform):
     """The bytes of an image file as [height, width, 3] of UInt8, or as an image of Pillow's."""
 
@@ -116,8 +124,22 @@ class Resize(ImageTransform):
     def changed(self, picture: Array) -> Any:
         return pixels.resized(picture, pixels.size_for(picture, self._size), self._method)
 
+    def planned(self, picture: Picture) -> None:
+        height, width, _ = picture.size
+        size = pixels.size_for(np.empty((height, width)), self._size)
+        if size == (height, width):
+            return
+        if self._method is Inter.NEAREST and picture.dtype == np.uint8:
+            places = pixels.nearest(height, size[0]), pixels.nearest(width, size[1])
+            picture.move(lambda _: places)
+        elif self._method is Inter.LINEAR:
+            shares = pixels.shares(height, size[0]), pixels.shares(width, size[1])
+            picture.blend(lambda _: shares, size)
+        else:
+            raise Unplanned(f"it resizes by {self._method.name}")
 
-class Rescale(ImageTransform):
+
+class Rescale(PixelTransform):
     """Pixels times a factor, plus a shift, as Float32."""
 
     def __init__(self, rescale: float, shift: float) -> None:
@@ -128,7 +150,7 @@ class Rescale(ImageTransform):
         return picture.astype(np.float32) * self._factor + self._shift
 
 
-class Normalize(ImageTransform):
+class Normalize(PixelTransform):
     """(pixels - mean) / std, for each channel, as Float32."""
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
@@ -147,6 +169,11 @@ class Normalize(ImageTransform):
         shape = (-1,) if self._last or picture.ndim == 2 else (-1, 1, 1)
         return (picture.astype(np.float32) - self._mean.reshape(shape)) / self._std.reshape(shape)
 
+    def planned(self, picture: Picture) -> None:
+        if self._mean.size > 1 and self._last == picture.is_front:
+            raise Unplanned("its channels lie along another axis")
+        picture.look_up(self)
+
 
 class HWC2CHW(ImageTransform):
     """Channels in front."""
@@ -155,6 +182,9 @@ class HWC2CHW(ImageTransform):
 
     def changed(self, picture: Array) -> Any:
         return np.ascontiguousarray(picture.transpose(2, 0, 1)) if picture.ndim == 3 else picture
+
+    def planned(self, picture: Picture) -> None:
+        picture.channels_first()
 
 
 class ToTensor(ImageTransform):
@@ -167,6 +197,11 @@ class ToTensor(ImageTransform):
         planes = picture[..., None] if picture.ndim == 2 else picture
         made = np.ascontiguousarray(planes.transpose(2, 0, 1)).astype(np.float32)
         return (made / np.float32(255) if picture.dtype == np.uint8 else made).astype(self._dtype)
+
+    def planned(self, picture: Picture) -> None:
+        picture.rank = 3
+        picture.look_up(lambda table: self(table).transpose(1, 2, 0))
+        picture.channels_first()
 
 
 class CenterCrop(ImageTransform):
@@ -182,6 +217,15 @@ class CenterCrop(ImageTransform):
         found = pixels.padded(picture, (left, top, missing[1] - left, missing[0] - top), 0, Border.CONSTANT)
         return pixels.cropped(found, (found.shape[0] - height) // 2, (found.shape[1] - width) // 2, height, width)
 
+    def planned(self, picture: Picture) -> None:
+        places: list[Array] = []
+        for wanted, size in zip(self._size, picture.size, strict=False):
+            before = max(wanted - size, 0) // 2
+            whole = pixels.padded_places(size, before, max(wanted - size, 0) - before, Border.CONSTANT)
+            first = (len(whole) - wanted) // 2
+            places.append(whole[first : first + wanted])
+        picture.move(lambda _: (places[0], places[1]), fill=0)
+
 
 class Crop(ImageTransform):
     """The part of a size at (top, left)."""
@@ -194,6 +238,12 @@ class Crop(ImageTransform):
             refuse("Crop", "the image", f"of {list(picture.shape[:2])}", f"{self._size} at {self._place} inside it")
         return pixels.cropped(picture, *self._place, *self._size)
 
+    def planned(self, picture: Picture) -> None:
+        if any(p + n > m for p, n, m in zip(self._place, self._size, picture.size, strict=False)):
+            raise Unplanned("it leaves the picture")
+        top, left = (np.arange(p, p + n) for p, n in zip(self._place, self._size, strict=True))
+        picture.move(lambda _: (top, left))
+
 
 class Pad(ImageTransform):
     """An image with more at its sides: one number, two (left and right, top and bottom) or four."""
@@ -205,6 +255,12 @@ class Pad(ImageTransform):
     def changed(self, picture: Array) -> Any:
         return pixels.padded(picture, self._sides, self._fill, self._border)
 
+    def planned(self, picture: Picture) -> None:
+        left, top, right, bottom = self._sides
+        rows = pixels.padded_places(picture.size[0], top, bottom, self._border)
+        columns = pixels.padded_places(picture.size[1], left, right, self._border)
+        picture.move(lambda _: (rows, columns), fill=self._fill if self._border is Border.CONSTANT else None)
+
 
 class HorizontalFlip(ImageTransform):
     """Left and right exchanged."""
@@ -212,12 +268,20 @@ class HorizontalFlip(ImageTransform):
     def changed(self, picture: Array) -> Any:
         return picture[:, ::-1]
 
+    def planned(self, picture: Picture) -> None:
+        places = np.arange(picture.size[1])[::-1]
+        picture.move(lambda _: (None, places))
+
 
 class VerticalFlip(ImageTransform):
     """Top and bottom exchanged."""
 
     def changed(self, picture: Array) -> Any:
         return picture[::-1]
+
+    def planned(self, picture: Picture) -> None:
+        places = np.arange(picture.size[0])[::-1]
+        picture.move(lambda _: (places, None))
 
 
 class Rotate(ImageTransform):
@@ -285,15 +349,23 @@ class ConvertColor(ImageTransform):
             return np.stack([picture.reshape(picture.shape[:2])] * 3, -1)
         return picture[..., ::-1]
 
+    def planned(self, picture: Picture) -> None:
+        channels = picture.size[2]
+        if self._mode is ConvertMode.COLOR_RGB2GRAY or picture.rank == 2:
+            raise Unplanned("it mixes channels")
+        if self._mode is ConvertMode.COLOR_GRAY2RGB and channels != 1:
+            raise Unplanned(f"a picture of {channels} channels is not grey")
+        picture.reorder([0, 0, 0] if self._mode is ConvertMode.COLOR_GRAY2RGB else range(channels)[::-1])
 
-class Invert(ImageTransform):
+
+class Invert(PixelTransform):
     """255 less the pixels."""
 
     def changed(self, picture: Array) -> Any:
         return (255 - picture.astype(np.int64)).astype(picture.dtype)
 
 
-class AdjustBrightness(ImageTransform):
+class AdjustBrightness(PixelTransform):
     """Brighter above 1, darker below."""
 
     def __init__(self, brightness_factor: float) -> None:

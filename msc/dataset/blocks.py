@@ -1,0 +1,289 @@
+"""Library transforms over blocks of rows: what `map` does to a batch at once, compiled where that pays.
+
+A chain is what stands between a source and whoever takes batches: `map` with transforms of the library, `project` and
+`rename`. Each column has its functions in turn. Those of pictures become one compiled program (`vision.pictures`),
+those that change all elements alike take the whole block, and the others take row by row. The values are the same.
+
+A program is compiled once it has made `PAYS` elements row by row, which takes as long as compiling it: a short run does
+not wait for a compiler. `map(offload=True)` compiles with the first block, `offload=False` never.
+"""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from msc.dataset.mapping import called, in_order
+from msc.dataset.pictures import Picture, PictureProgram, Unplanned
+from msc.dataset.runs import Draws, EpochRun, at_row, drawing
+from msc.dataset.transforms.general import Transform
+from msc.dataset.values import Array, Row, stacked
+from msc.support.diagnostics import MscError
+
+if TYPE_CHECKING:
+    from msc.dataset.base import Dataset
+
+PAYS = 1 << 22
+"""Elements that are made row by row before a program is compiled."""
+
+Values: TypeAlias = "Array | list[Array]"
+"""The values of a column in a block: stacked, or a list if their shapes differ."""
+
+
+@dataclass(frozen=True)
+class MapStep:
+    """A function of a map: number `place` of its functions, `depth` stages below the top of a chain."""
+
+    depth: int
+    place: int
+    function: Transform
+    workers: int = 1
+    offload: bool | None = None
+
+
+@dataclass
+class Column:
+    """A column of a chain: where it is in the source, and what is done to it."""
+
+    source: int
+    steps: list[MapStep] = field(default_factory=list[MapStep])
+
+    def then(self, steps: Sequence[MapStep]) -> Column:
+        """The column with more done to it."""
+        return Column(self.source, [*self.steps, *steps])
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Which rows are made: from number `start` on, of a pass that the top of the chain sees."""
+
+    run: EpochRun
+    start: int
+    size: int
+
+    def draws(self, step: MapStep, count: int) -> Draws:
+        """What a step draws for the first `count` rows."""
+        rows = np.arange(self.start, self.start + count, dtype=np.uint64)
+        return self.stage(step).draws(step.place, rows)
+
+    def stage(self, step: MapStep) -> EpochRun:
+        """The pass that a step's stage sees."""
+        run = self.run
+        for _ in range(step.depth):
+            run = run.inside(0)
+        return run
+
+
+def row_by_row(steps: Sequence[MapStep], values: Values, block: _Block) -> Values:
+    """Each row through functions in turn."""
+    made: list[Array] = []
+    for k, value in enumerate(values):
+        for step in steps:
+            with drawing(block.stage(step)):
+                at_row(block.start + k, step.place)
+                value = called(step.function, value, block.start + k)
+        made.append(value)
+    return np.stack(made) if len({(value.shape, value.dtype) for value in made}) == 1 else made
+
+
+class _Rows:
+    """Steps that take row by row."""
+
+    def __init__(self, steps: Sequence[MapStep], reason: str) -> None:
+        self.steps, self._reason = steps, reason
+
+    def run(self, values: Values, block: _Block) -> Values:
+        return row_by_row(self.steps, values, block)
+
+    def __str__(self) -> str:
+        return f"row by row ({self._reason})"
+
+
+class _Whole:
+    """A step that takes the block as it is."""
+
+    def __init__(self, steps: Sequence[MapStep]) -> None:
+        self.steps = steps
+
+    def run(self, values: Values, block: _Block) -> Values:
+        try:
+            return self.steps[0].function(values)
+        except MscError:  # Row by row the error is that of its row.
+            return row_by_row(self.steps, values, block)
+
+    def __str__(self) -> str:
+        return "the whole block at once"
+
+
+class _Compiled:
+    """Steps that are one program, row by row until compiling it pays."""
+
+    def __init__(self, steps: Sequence[MapStep], program: PictureProgram, shape: tuple[int, ...]) -> None:
+        self.steps, self._program, self._shape = steps, program, shape
+        wishes = [step.offload for step in steps if step.offload is not None]
+        self._offload = all(wishes) if wishes else None
+        self._made = 0
+        self._failure = ""
+        self._models: dict[tuple[int, Any], Any] = {}
+        self._lock = threading.Lock()
+
+    def run(self, values: Values, block: _Block) -> Values:
+        assert not isinstance(values, list)
+        if self._waits(len(values)):
+            return row_by_row(self.steps, values, block)
+        arguments = self._program.arguments(lambda step: block.draws(step, block.size))
+        model = self._model(block.size, values.dtype, arguments)
+        if model is None:
+            return row_by_row(self.steps, values, block)
+        height, width, *channels = values.shape[1:]
+        pixels = values.reshape(len(values), height, width, *(channels or (1,)))
+        if len(values) < block.size:
+            rest = np.zeros((block.size - len(values), *pixels.shape[1:]), pixels.dtype)
+            pixels = np.concatenate([pixels, rest])
+        made = model([np.ascontiguousarray(pixels), *arguments])[0]
+        found = made.reshape(block.size, *self._program.shape)
+        return found if len(values) == block.size else found[: len(values)].copy()
+
+    def _waits(self, rows: int) -> bool:
+        if self._failure or self._offload is False:
+            return True
+        self._made += rows * math.prod(self._program.shape)
+        return not self._offload and self._made <= PAYS
+
+    def _model(self, count: int, dtype: np.dtype[Any], arguments: list[Array]) -> Any:
+        """The compiled program for blocks of `count` rows; None if there is none, and then `_failure` says why."""
+        with self._lock:
+            key = (count, dtype)
+            if key not in self._models and not self._failure:
+                height, width, *channels = self._shape
+                shape = (count, height, width, *(channels or (1,)))
+                try:
+                    self._models[key] = self._program.compiled(shape, dtype, arguments)
+                except MscError as error:
+                    self._failure = error.diagnostics[0].message
+            return self._models.get(key)
+
+    def __str__(self) -> str:
+        if self._failure:
+            return f"row by row (compiling it failed: {self._failure})"
+        if self._models:
+            sizes = ", ".join(str(count) for count, _ in self._models)
+            return f"compiled, for blocks of {sizes}"
+        if self._offload is False:
+            return "row by row (offload=False)"
+        return f"row by row until {PAYS:,} elements are made, then compiled ({self._made:,} are made)"
+
+
+_Part: TypeAlias = "_Rows | _Whole | _Compiled"
+
+
+class MapChain:
+    """Columns of a source and what is done to them, over blocks; the source is `depth` stages below the top."""
+
+    def __init__(self, top: Dataset) -> None:
+        stages: list[Dataset] = []
+        while top.is_chained:
+            stages.append(top)
+            top = top.inputs[0]
+        self.source, self._depth = top, len(stages)
+        columns = [Column(k) for k in range(len(top.columns))]
+        for depth, stage in reversed(list(enumerate(stages))):
+            columns = stage.chained(columns, depth)
+        self._columns, self._names = columns, stages[0].columns if stages else top.columns
+        self._parts: dict[tuple[int, int, Any], _Part] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is done to any column."""
+        return not any(column.steps for column in self._columns)
+
+    def blocks(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+        """Batches of `size` rows, from number `start` on."""
+        below = run
+        for _ in range(self._depth):
+            below = below.inside(0)
+        source, workers = self.source, max((s.workers for c in self._columns for s in c.steps), default=1)
+        groups = source.batches(below, start, size) if source.in_blocks else _groups(source.rows(below, start), size)
+        numbered = ((group, _Block(run, start + k * size, size)) for k, group in enumerate(groups))
+        return in_order(numbered, lambda item: self._made(*item), workers)
+
+    def _made(self, group: Sequence[Values], block: _Block) -> Row:
+        made: list[Array] = []
+        for number, (column, name) in enumerate(zip(self._columns, self._names, strict=True)):
+            values, first = group[column.source], 0
+            while first < len(column.steps):
+                part = self._part(number, first, values)
+                values = part.run(values, block)
+                first += len(part.steps)
+            made.append(stacked(values, name) if isinstance(values, list) else values)
+        return tuple(made)
+
+    def _part(self, number: int, first: int, values: Values) -> _Part:
+        like = (None, None) if isinstance(values, list) else (values.shape[1:], values.dtype)
+        key = (number, first, like)
+        if key not in self._parts:
+            self._parts[key] = _planned(self._columns[number].steps[first:], *like)
+        return self._parts[key]
+
+    def explained(self) -> list[str]:
+        """A line for each part of each column."""
+        lines: list[str] = []
+        for number, (column, name) in enumerate(zip(self._columns, self._names, strict=True)):
+            parts = sorted(((first, part) for (n, first, _), part in self._parts.items() if n == number), key=_first)
+            lines += [f"{name}: {_listed(part.steps)}: {part}" for _, part in parts]
+            if column.steps and not parts:
+                lines.append(f"{name}: {_listed(column.steps)}: nothing has been read in batches yet")
+        return lines
+
+
+def _first(item: tuple[int, Any]) -> int:
+    return item[0]
+
+
+def _listed(steps: Sequence[MapStep]) -> str:
+    return ", ".join(type(step.function).__name__ for step in steps)
+
+
+def _groups(rows: Iterator[Row], size: int) -> Iterator[list[Values]]:
+    """Blocks of rows, whose columns are stacked where they are alike."""
+    while group := list(islice(rows, size)):
+        yield [
+            np.stack(values) if len({(v.shape, v.dtype) for v in values}) == 1 else list(values)
+            for values in zip(*group, strict=True)
+        ]
+
+
+def _planned(steps: Sequence[MapStep], shape: tuple[int, ...] | None, dtype: np.dtype[Any] | None) -> _Part:
+    """What is done first: as many steps as one part can take."""
+    if shape is None or dtype is None:
+        return _Rows(steps, "rows differ in shape")
+    program: PictureProgram | None = None
+    count, reason = 0, ""
+    while count < len(steps) and not reason:
+        try:
+            program = _program(steps[: count + 1], shape, dtype)
+            count += 1
+        except Unplanned as unplanned:
+            reason = str(unplanned)
+        except MscError:
+            reason = "it does not fit these rows"
+    if all(step.function.TAKES_BLOCKS for step in steps[: count or 1]):
+        return _Whole(steps[:1])
+    return _Rows(steps[:1], reason) if program is None else _Compiled(steps[:count], program, shape)
+
+
+def _program(steps: Sequence[MapStep], shape: tuple[int, ...], dtype: np.dtype[Any]) -> PictureProgram:
+    picture = Picture(shape, dtype)
+    for step in steps:
+        picture.key = step
+        step.function.planned(picture)
+    return picture.finished()

@@ -1,0 +1,82 @@
+"""Transforms over blocks of rows: compiled, on whole blocks and row by row they give the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msc
+import msc.dataset as ds
+from msc.dataset import pictures, transforms, vision
+from msc.dataset.runs import EpochRun
+from msc.frontend.modes import INTERPRETER, Wishes
+from tests.random_pipelines.compiled import TransformedPictures
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (21, 12, 10, 3), np.uint8)
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_random_pipelines_in_all_ways(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "WISHES", Wishes(INTERPRETER))
+    for seed in range(first, first + 10):
+        TransformedPictures(seed).check()
+        TransformedPictures(seed).check_shards(seed % 4 + 1)
+
+
+def data(offload: bool | None, batch: int = 8) -> ds.Dataset:
+    found = ds.NumpySlicesDataset({"image": IMAGES, "label": np.arange(21, dtype=np.uint8)}, shuffle=False)
+    steps = [vision.RandomCrop(14, 4), vision.Resize((9, 7)), vision.RandomHorizontalFlip(), vision.HWC2CHW()]
+    found = found.map(transforms.Compose([*steps, vision.Rescale(1 / 255, -0.5)]), "image", offload=offload)
+    return found.map(transforms.TypeCast(msc.int32), "label").batch(batch)
+
+
+def rows(dataset: ds.Dataset, start: int = 0) -> list[Any]:
+    return list(dataset.rows(EpochRun(1), start))
+
+
+def test_compiled_rows_are_those_of_the_transforms() -> None:
+    compiled = data(True)
+    for found, expected in zip(rows(compiled), rows(data(False)), strict=True):
+        for value, right in zip(found, expected, strict=True):
+            assert value.dtype == right.dtype
+            assert np.array_equal(value, right)
+    assert [len(batch[0]) for batch in rows(compiled, 1)] == [8, 5]
+    assert "compiled, for blocks of 8" in compiled.explain()
+    assert "label: TypeCast: the whole block at once" in compiled.explain()
+
+
+def test_it_is_compiled_once_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msc.dataset.blocks.PAYS", 8 * 3 * 9 * 7)
+    monkeypatch.setattr(pictures, "WISHES", Wishes(INTERPRETER))
+    found = data(None)
+    reader = found.rows(EpochRun(1))
+    next(reader)
+    assert "row by row until" in found.explain()
+    next(reader)
+    assert "compiled" in found.explain().splitlines()[1]
+
+
+def test_what_is_not_compiled_is_told() -> None:
+    """A function of Python, a way to resize, and a picture that is changed in floating point."""
+    images = ds.NumpySlicesDataset({"image": IMAGES}, shuffle=False)
+    for functions, words in (
+        ([vision.Resize((4, 4), vision.Inter.AREA)], "it resizes by AREA"),
+        ([lambda image: image], "row by row"),
+        ([vision.Rescale(2.0, 0.0), vision.AdjustContrast(0.5)], "it has no form over blocks"),
+    ):
+        mapped = images.map(functions, "image", offload=True).batch(4)
+        rows(mapped)
+        assert words in mapped.explain()
+    with pytest.raises(msc.MscError, match="offload is 1"):
+        images.map(vision.Invert(), "image", offload=1)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_picture_that_does_not_fit_is_told_of_its_row() -> None:
+    with pytest.raises(msc.MscError, match="RandomCrop: the image"):
+        rows(ds.NumpySlicesDataset({"x": IMAGES}).map(vision.RandomCrop(40), "x", offload=True).batch(4))
+    ragged = [np.zeros((k + 4, 5, 1), np.uint8) for k in range(5)]
+    source = ds.GeneratorDataset([(image,) for image in ragged], ["x"], shuffle=False)
+    (whole,) = rows(source.map([vision.Resize((3, 3)), vision.HWC2CHW()], "x", offload=True).batch(5))
+    assert whole[0].shape == (5, 1, 3, 3)
