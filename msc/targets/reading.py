@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from itertools import pairwise
 from math import inf, isfinite
@@ -43,20 +43,20 @@ def read_machine(path: Path, figures_of: Callable[[str], Figures], bases: tuple[
     figures = parse(text, str(path))
     base = figures.pop("base", None)
     if base is not None and base not in bases:
-        _Source(text, str(path)).fail(
+        Source(text, str(path)).fail(
             f"there is no machine '{base}' to begin with", ("base",), help=did_you_mean(str(base), bases)
         )
-    source = _Source(text, str(path))
+    source = Source(text, str(path))
     return machine_of(path.stem, over_base(figures, figures_of(base) if base is not None else {}, source), source)
 
 
-def over_base(figures: Figures, under: Figures, source: _Source | None = None) -> Figures:
+def over_base(figures: Figures, under: Figures, source: Source | None = None) -> Figures:
     """The figures of a file over those `under` it, without the tables that it leaves out. Raises MSC0511."""
-    reduced = _reduced(under, figures.pop("without", []), source or _Source("", ""))
+    reduced = _reduced(under, figures.pop("without", []), source or Source("", ""))
     return merged(reduced, figures)
 
 
-def _reduced(figures: Figures, without: object, source: _Source) -> Figures:
+def _reduced(figures: Figures, without: object, source: Source) -> Figures:
     """Figures without some of their named tables, such as `memory.L3`. Raises MSC0511 for an unknown table."""
     known = [f"{table}.{name}" for table in _NAMED for name in figures.get(table, {})]
     wanted = cast("list[object]", without) if isinstance(without, list) else [without]
@@ -72,8 +72,8 @@ def _reduced(figures: Figures, without: object, source: _Source) -> Figures:
     }
 
 
-def parse(text: str, file: str) -> Figures:
-    """The tables of a file's text. Raises MSC0511 if it is not TOML."""
+def parse(text: str, file: str, code: str = "MSC0511") -> Figures:
+    """The tables of a file's text. Raises the code if it is not TOML."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -81,7 +81,7 @@ def parse(text: str, file: str) -> Figures:
         message = str(error).partition(" (at ")[0]
         line, column = (int(place[1]), int(place[2])) if place else (len(text.splitlines()) or 1, 1)
         source = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
-        diagnostic = Diagnostic("MSC0511", f"not TOML: {message}", Location(file, line, column), source)
+        diagnostic = Diagnostic(code, f"not TOML: {message}", Location(file, line, column), source)
         raise MscError(diagnostic) from error
 
 
@@ -95,9 +95,9 @@ def merged(under: Figures, over: Figures) -> Figures:
     return both
 
 
-def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
+def machine_of(name: str, figures: Figures, source: Source) -> Machine:
     """The machine that figures describe. Raises MSC0511."""
-    reader = _Reader(source)
+    reader = Reader(source)
     known = {f.name for f in fields(Machine)} - set(_GIVEN_APART)
     reader.check_names(figures, known | {*FIGURES, "base", "without"}, ())
     for table in _NEEDED:
@@ -114,7 +114,7 @@ def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
     return machine
 
 
-def _check(machine: Machine, source: _Source) -> None:
+def _check(machine: Machine, source: Source) -> None:
     """Raises MSC0511 for figures that contradict each other."""
     if len(machine.levels) < 2:
         source.fail("a machine has a cache, and memory behind it", ("memory",))
@@ -144,14 +144,14 @@ def _check(machine: Machine, source: _Source) -> None:
     _check_units(machine, source)
 
 
-def _check_execution_unit(machine: Machine, source: _Source) -> None:
+def _check_execution_unit(machine: Machine, source: Source) -> None:
     bits, unit = machine.vectors.bits, machine.vectors.unit
     if unit and (unit & (unit - 1) or not _NARROWEST_UNIT <= unit <= bits):
         message = f"an execution unit is 0 or a power of two from {_NARROWEST_UNIT} to the {bits} bits of a register"
         source.fail(f"{message}, not {unit}", ("vectors", "unit"))
 
 
-def _check_scratchpads(machine: Machine, source: _Source) -> None:
+def _check_scratchpads(machine: Machine, source: Source) -> None:
     """Scratchpads have names of their own, and a level of memory fills each, directly or through others."""
     levels = [level.name for level in machine.levels]
     _check_names("scratchpad", machine.scopes, {*PLAIN.scopes, *levels}, source)
@@ -169,7 +169,7 @@ def _check_scratchpads(machine: Machine, source: _Source) -> None:
             source.fail(f"no level of memory fills {name}: it is beside itself", ("scratchpad", name, "beside"))
 
 
-def _check_units(machine: Machine, source: _Source) -> None:
+def _check_units(machine: Machine, source: Source) -> None:
     _check_names("unit", [unit.name for unit in machine.instructions], (), source)
     for unit in machine.instructions:
         path = ("unit", unit.name)
@@ -186,7 +186,7 @@ def _check_units(machine: Machine, source: _Source) -> None:
 _SUM = re.compile(r"\s*c\[([^]]*)\]\s*\+=\s*a\[([^]]*)\]\s*\*\s*b\[([^]]*)\]\s*")
 
 
-def _check_definition(unit: Unit, path: tuple[str, ...], source: _Source) -> None:
+def _check_definition(unit: Unit, path: tuple[str, ...], source: Source) -> None:
     """It is a product of matrices, with the indices of each in any order; in registers, one of lanes."""
     found, wanted = _SUM.fullmatch(unit.computes), ("n", "nk", "nk") if unit.in_registers else ("mn", "mk", "kn")
     indices = [] if found is None else [sorted(index.strip() for index in part.split(",")) for part in found.groups()]
@@ -195,7 +195,7 @@ def _check_definition(unit: Unit, path: tuple[str, ...], source: _Source) -> Non
         source.fail(f"a unit on {unit.a.place} computes {form}", (*path, "computes"))
 
 
-def _check_lanes(unit: Unit, path: tuple[str, ...], source: _Source) -> None:
+def _check_lanes(unit: Unit, path: tuple[str, ...], source: Source) -> None:
     """An instruction on registers: a power of two of lanes, each with k terms of both factors."""
     if unit.shape.m > 1 or unit.shape.n & (unit.shape.n - 1):
         source.fail("in registers m is 1 and n a power of two", (*path, "shape"))
@@ -208,7 +208,7 @@ _ARRAY = re.compile(r"(in|out|t)\d+", re.ASCII)
 """Names of the arrays of a kernel in its schedule."""
 
 
-def _check_names(table: str, names: Iterable[str], taken: Collection[str], source: _Source) -> None:
+def _check_names(table: str, names: Iterable[str], taken: Collection[str], source: Source) -> None:
     """Names in schedules are words, and each is unique."""
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
@@ -218,32 +218,36 @@ def _check_names(table: str, names: Iterable[str], taken: Collection[str], sourc
             source.fail(f"{name} is the name of {what} already", (table, name))
 
 
-def _check_memory(name: str, known: Sequence[str], path: tuple[str, ...], source: _Source) -> None:
+def _check_memory(name: str, known: Sequence[str], path: tuple[str, ...], source: Source) -> None:
     if name not in known:
         kind = "memory" if path[-1] == "beside" else "scratchpad"
         source.fail(f"there is no {kind} '{name}'", path, help=did_you_mean(name, known) or _listed(known))
 
 
-class _Source:
-    """The text of a file, and where its keys stand."""
+class Source:
+    """The text of a file, where its keys stand, and the code of what is wrong with it."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self._lines, self._file = text.splitlines(), file
+    def __init__(self, text: str, file: str, code: str = "MSC0511") -> None:
+        self._lines, self._file, self._code = text.splitlines(), file, code
 
     def fail(self, message: str, path: tuple[str, ...], *, help: str | None = None) -> NoReturn:
-        """Raise MSC0511 at a key; at its table if a base has the key, at the first line if it has the table, too."""
+        """Raise the code at a key; at its table if a base has the key, at the first line if it has the table, too."""
         line, column, length = self._place(path)
         text = self._lines[line - 1] if self._lines else ""
-        raise MscError(Diagnostic("MSC0511", message, Location(self._file, line, column), text, length, help=help))
+        raise MscError(Diagnostic(self._code, message, Location(self._file, line, column), text, length, help=help))
 
     def _place(self, path: tuple[str, ...]) -> tuple[int, int, int]:
-        found, table = (1, 1, 1), tuple[str, ...]()
+        found, table, entries = (1, 1, 1), tuple[str, ...](), dict[str, int]()
         for number, line in enumerate(self._lines, 1):
-            header, key = re.match(r"\s*\[([^\[\]]+)\]", line), re.match(r"\s*([\w.\"-]+)\s*=", line)
+            header, key = re.match(r"\s*\[(\[?)([^\[\]]+)\]", line), re.match(r"\s*([\w.\"-]+)\s*=", line)
             if header:
-                table = _keys(header[1])
+                table = _keys(header[2])
+                if header[1]:  # an entry of a list of tables, which its number names
+                    entries[table[0]] = entries.get(table[0], -1) + 1
+                if table[0] in entries:
+                    table = (table[0], str(entries[table[0]]), *table[1:])
                 if table == path[: len(table)]:
-                    found = number, header.start(1) + 1, len(header[1])
+                    found = number, header.start(2) + 1, len(header[2])
             elif key:
                 named = (*table, *_keys(key[1]))
                 if named == path:
@@ -258,14 +262,14 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"there are: {', '.join(names)}" if names else "the machine has none"
+    return f"there are: {', '.join(names)}" if names else "there are none"
 
 
-class _Reader:
-    """Values of a file by the types of the dataclasses that they go into."""
+class Reader:
+    """Values of a file of a `noun` by the types of the dataclasses that they go into; `tables` are those with names."""
 
-    def __init__(self, source: _Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, tables: Mapping[str, type] = FIGURES, noun: str = "machine") -> None:
+        self._source, self._tables, self._noun = source, tables, noun
 
     def named(self, figures: Figures, table: str) -> tuple[Any, ...]:
         """The tables of a table, in order."""
@@ -277,7 +281,7 @@ class _Reader:
     def _one_named(self, table: str, name: str, values: object) -> Any:
         if not isinstance(values, dict):
             self._source.fail(f"'{table}' is a table of tables: [{table}.NAME]", (table, name))
-        return self.table({"name": name, **cast(Figures, values)}, FIGURES[table], (table, name))
+        return self.table({"name": name, **cast(Figures, values)}, self._tables[table], (table, name))
 
     def table(self, values: object, class_: type, path: tuple[str, ...]) -> Any:
         """An instance of a class."""
@@ -293,14 +297,14 @@ class _Reader:
         """Raise MSC0511 for a missing figure without a default."""
         for f in fields(class_):
             if f.default is MISSING and f.name not in figures and f.name not in apart:
-                where = f"[{'.'.join(path)}]" if path else "the machine"
+                where = f"[{'.'.join(path)}]" if path else f"the {self._noun}"
                 self._source.fail(f"{where} has no {f.name}", path, help=f.metadata["text"])
 
     def check_names(self, figures: Figures, known: set[str], path: tuple[str, ...]) -> None:
         """Raise MSC0511 for an unknown key."""
         for name in figures:
             if name not in known:
-                where = f"[{'.'.join(path)}]" if path else "a machine"
+                where = f"[{'.'.join(path)}]" if path else f"a {self._noun}"
                 advice = did_you_mean(name, known) or _listed(sorted(known - {"name"}))
                 self._source.fail(f"{where} has no '{name}'", (*path, name), help=advice)
 

@@ -1,0 +1,50 @@
+"""Bytes and seconds of collectives among ranks that are a stride apart, over the levels of a cluster's links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from msc.planner.cluster import Cluster
+
+Kind: TypeAlias = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """`ranks` ranks, each `stride` after the last: those along one axis of a mesh."""
+
+    ranks: int
+    stride: int = 1
+
+
+def seconds(cluster: Cluster, kind: Kind, bytes_: float, group: Group) -> float:
+    """The time of one collective, where `bytes_` is the size of the largest buffer of a rank.
+
+    That is the reduced tensor, the gathered one, the one before it is scattered, what a rank sends to all, or a
+    message. On each level of links a ring moves (p-1)/p of it, twice for an all-reduce; what a level has reduced or
+    scattered among its p members is p times smaller on the next.
+    """
+    if group.ranks <= 1 or not bytes_:
+        return 0.0
+    if kind == "send":
+        link = cluster.link_between(group.ranks, group.stride)
+        return link.latency + bytes_ / link.rate
+    passes = 2 if kind == "all_reduce" else 1
+    total, share, reached = 0.0, bytes_, 1
+    for link, members in cluster.span(group.ranks, group.stride):
+        total += passes * link.steps(members) * link.latency
+        if kind == "all_to_all":
+            total += bytes_ * (members - 1) * reached / group.ranks / link.rate
+            reached *= members
+        else:
+            total += passes * (members - 1) / members * share / link.rate
+            share /= members
+    return total
+
+
+def passed(kind: Kind, bytes_: float, group: Group) -> float:
+    """What a rank passes to the call: its own part before an all-gather, the whole buffer of all others."""
+    if group.ranks <= 1:
+        return 0.0
+    return bytes_ / group.ranks if kind == "all_gather" else bytes_
