@@ -1,6 +1,6 @@
 """Fit a cluster's efficiencies to the published cases of a file, and tell the error on each case left out.
 
-    python -m benchmarks.fit_cluster tests/unit/planner/megatron_2021.toml efficiency.matrix link.node
+python -m benchmarks.fit_cluster tests/unit/planner/megatron_2021.toml efficiency.matrix link.node
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def loss(cases: Sequence[Case], cluster: Cluster) -> float:
     return sum(log(1 + error) ** 2 for error in errors if error is not None)
 
 
-def fitted(cases: Sequence[Case], cluster: Cluster, names: Sequence[str], of: Callable[[Sequence[Case], Cluster], float] = loss) -> Cluster:
+def fitted(
+    cases: Sequence[Case], cluster: Cluster, names: Sequence[str], of: Callable[[Sequence[Case], Cluster], float] = loss
+) -> Cluster:
     """The cluster whose named figures fit best: a search along each figure in turn, with shorter and shorter steps."""
     best, step = of(cases, cluster), 0.1
     for _ in range(_ROUNDS):

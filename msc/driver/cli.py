@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "import": "Turn a model of another format into .mir text and its weights beside it.",
     "opt": "Run passes over a module and print it.",
     "sim": "Simulate a kernel on the cores of an accelerator, or a list of cases.",
+    "parallel": "Plan a model on many devices: layouts, memory and time before they are booked.",
     "stages": "List the stages from model to artifact.",
     "cache": "Show the cache of compiled models, or empty it.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",

@@ -110,7 +110,8 @@ def _undivided(model: Gpt, wish: Wish) -> str:
     if wish.mesh is None:
         return f"no mesh of {wish.devices} devices divides {model.heads} heads and a batch of {wish.global_batch}"
     micro = f" and micro-batches of {wish.micro_batch}" if wish.micro_batch else ""
-    return f"the mesh {wish.mesh} divides no batch of {wish.global_batch}{micro}, {model.heads} heads, {model.layers} layers"
+    batch = f"no batch of {wish.global_batch}{micro}"
+    return f"the mesh {wish.mesh} divides {batch}, {model.hidden} features, {model.layers} layers"
 
 
 def _divisors(number: int) -> list[int]:
@@ -165,11 +166,10 @@ def _pipelines(model: Gpt, plan: Plan, wish: Wish) -> Iterator[tuple[Schedule, i
         yield wish.schedule or "1f1b", 1
         return
     layers = -(-model.layers // plan.mesh.pp)
-    for schedule in [wish.schedule] if wish.schedule else _SCHEDULES:
+    schedules: tuple[Schedule, ...] = (wish.schedule,) if wish.schedule else _SCHEDULES
+    for schedule in schedules:
         if schedule != "interleaved":
             yield schedule, 1
             continue
         asked = [wish.chunks] if wish.chunks else _divisors(layers)[1:] or ([1] if wish.schedule else [])
         yield from ((schedule, chunks) for chunks in asked)
-
-

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from math import ceil, prod
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import read_source
@@ -194,22 +194,24 @@ def _cluster_of(name: str, figures: Figures, source: Source) -> Cluster:
     reader.check_names(figures, {"title", *_TABLES}, ())
     for table in ("device", "flops", "efficiency", "link"):
         if not figures.get(table):
-            source.fail(f"the cluster has no table '{table}'", (), help="docs/parallel.md lists the tables of a cluster")
-    plain = {key: reader.table(figures[key], _TABLES[key], (key,)) for key in _TABLES if key != "link" and key in figures}
+            source.fail(
+                f"the cluster has no table '{table}'", (), help="docs/parallel.md lists the tables of a cluster"
+            )
+    plain = {
+        key: reader.table(figures[key], _TABLES[key], (key,)) for key in _TABLES if key != "link" and key in figures
+    }
     title = figures.get("title", name)
     if not isinstance(title, str):
         source.fail("title is a string", ("title",))
     links = cast("tuple[Link, ...]", reader.named(figures, "link"))
     if not plain["device"]:
         source.fail("the driver keeps all of the memory", ("device", "reserved"))
-    return Cluster(
-        name, title, plain["device"], plain["flops"], plain["efficiency"], links, plain.get("host")
-    )
+    return Cluster(name, title, plain["device"], plain["flops"], plain["efficiency"], links, plain.get("host"))
 
 
 def cluster_text(cluster: Cluster) -> str:
     """The file of a cluster."""
-    tables = {"device": cluster.device, "flops": cluster.peaks, "efficiency": cluster.efficiency}
+    tables: dict[str, Any] = {"device": cluster.device, "flops": cluster.peaks, "efficiency": cluster.efficiency}
     tables |= {f"link.{link.name}": link for link in cluster.links}
     if cluster.host is not None:
         tables["host"] = cluster.host
@@ -217,5 +219,8 @@ def cluster_text(cluster: Cluster) -> str:
     for title, table in tables.items():
         values = {f.name: getattr(table, f.name) for f in fields(table) if f.name != "name"}
         lines += ["", f"[{title}]"]
-        lines += [f'{k} = "{v}"' if isinstance(v, str) else f"{k} = {v:_}" if isinstance(v, int) else f"{k} = {v:.4g}" for k, v in values.items()]
+        lines += [
+            f'{k} = "{v}"' if isinstance(v, str) else f"{k} = {v:_}" if isinstance(v, int) else f"{k} = {v:.4g}"
+            for k, v in values.items()
+        ]
     return "\n".join(lines) + "\n"

@@ -23,6 +23,7 @@ LEVELS: dict[str, int] = {
     "sim": 4,
     "weights": 5,
     "graph": 5,
+    "planner": 6,
     "parallel": 5,
     "frontend": 6,
     "exporters": 6,

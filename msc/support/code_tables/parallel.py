@@ -25,4 +25,37 @@ CODES = (
         "have the tensor's number of dimensions; values that are whole are not made partial; and each step between "
         "them divides the dimensions that it cuts.",
     ),
+    Code(
+        "MSC1120",
+        "not the file of a cluster",
+        "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "
+        "level of links, nearest first, and perhaps `host`; docs/parallel.md lists their figures. A key that is none of "
+        "them, a figure that is missing, of another type or out of range is refused.",
+    ),
+    Code(
+        "MSC1121",
+        "cluster that there is not",
+        "A cluster is one of the ready ones, which the message lists, or a file whose name ends with `.toml`. A "
+        "parameter can be placed on the host only if the file has the table `host`.",
+    ),
+    Code(
+        "MSC1122",
+        "plan that needs more memory than a device has",
+        "What a rank holds at its peak is more than the memory of a device without what the driver keeps; the message "
+        "has the breakdown. More devices, a higher optimizer level (1 cuts the state, 2 gradients too, 3 weights as "
+        "well), recomputation, a smaller micro-batch or large tables in the host's memory need less.",
+    ),
+    Code(
+        "MSC1123",
+        "no mesh that divides the work",
+        "Data-parallel ranks divide the global batch into replicas, and micro-batches divide those; tensor-parallel "
+        "ranks divide heads and features; stages have at least one layer each. No mesh of that many devices, or not "
+        "the given one, does.",
+    ),
+    Code(
+        "MSC1124",
+        "not a file of planning cases",
+        "`msc parallel plan --cases FILE.toml` reads `[[cases]]` with a model, a cluster and a batch; docs/parallel.md "
+        "lists the keys.",
+    ),
 )
