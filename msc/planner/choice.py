@@ -172,4 +172,5 @@ def _pipelines(model: Gpt, plan: Plan, wish: Wish) -> Iterator[tuple[Schedule, i
             yield schedule, 1
             continue
         asked = [wish.chunks] if wish.chunks else _divisors(layers)[1:] or ([1] if wish.schedule else [])
-        yield from ((schedule, chunks) for chunks in asked)
+        for chunks in asked:
+            yield schedule, chunks

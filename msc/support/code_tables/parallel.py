@@ -29,8 +29,8 @@ CODES = (
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "
-        "level of links, nearest first, and perhaps `host`; docs/parallel.md lists their figures. A key that is none of "
-        "them, a figure that is missing, of another type or out of range is refused.",
+        "level of links, nearest first, and perhaps `host`; docs/parallel.md lists their figures. A key that is none "
+        "of them, a figure that is missing, of another type or out of range is refused.",
     ),
     Code(
         "MSC1121",
