@@ -17,7 +17,7 @@ def cases_report(path: Path, json_out: str | None, force: bool) -> str:
     Raises MSC1120 to MSC1124, and MSC0004, MSC0010 and MSC0011 for a file that cannot be written.
     """
     outcomes = [predict(case, path.parent) for case in read_cases(path)]
-    figures = {"generator": "msc parallel plan", "cases": [each.to_json() for each in outcomes]}
+    figures: dict[str, object] = {"generator": "msc parallel plan", "cases": [each.to_json() for each in outcomes]}
     written = _written(figures, json_out, OutputGuard((path,), force))
     return cases_text(outcomes) if written is None else written
 
