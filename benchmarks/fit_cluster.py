@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import log
 from pathlib import Path
 
-from msc.planner.cases import Case, Outcome, outcome_on, read_cases
+from msc.planner.cases import PlanningCase, Prediction, outcome_on, read_cases
 from msc.planner.cluster import Cluster, cluster_named
 
 _ROUNDS = 40
@@ -34,14 +34,17 @@ def figure_of(cluster: Cluster, name: str) -> float:
     return next(each.efficiency for each in cluster.links if each.name == key)
 
 
-def loss(cases: Sequence[Case], cluster: Cluster) -> float:
+def loss(cases: Sequence[PlanningCase], cluster: Cluster) -> float:
     """The sum of squares of logarithms of predicted over published."""
     errors = [outcome_on(case, cluster).error for case in cases]
     return sum(log(1 + error) ** 2 for error in errors if error is not None)
 
 
 def fitted(
-    cases: Sequence[Case], cluster: Cluster, names: Sequence[str], of: Callable[[Sequence[Case], Cluster], float] = loss
+    cases: Sequence[PlanningCase],
+    cluster: Cluster,
+    names: Sequence[str],
+    of: Callable[[Sequence[PlanningCase], Cluster], float] = loss,
 ) -> Cluster:
     """The cluster whose named figures fit best: a search along each figure in turn, with shorter and shorter steps."""
     best, step = of(cases, cluster), 0.1
@@ -60,7 +63,7 @@ def fitted(
     return cluster
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: Prediction) -> str:
     return f"{100 * (outcome.error or 0.0):+5.1f} %"
 
 

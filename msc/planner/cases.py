@@ -19,7 +19,7 @@ _CODE = "MSC1124"
 
 
 @dataclass(frozen=True)
-class Axes:
+class DegreesGiven:
     """A mesh as a case has it."""
 
     dp: int = figure("data-parallel ranks", 1, least=1)
@@ -30,7 +30,7 @@ class Axes:
 
 
 @dataclass(frozen=True)
-class Published:
+class Measured:
     """What somebody measured."""
 
     tflops_per_device: float = figure("10^12 operations a second on each device", 0.0)
@@ -38,7 +38,7 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class PlanningCase:
     """One case; what it leaves out is found."""
 
     name: str = figure("what the case is called", "")
@@ -46,7 +46,7 @@ class Case:
     cluster: str = figure("a ready name, or a file relative to the file of cases")
     global_batch: int = figure("sequences of a step", least=1)
     devices: int = figure("devices, if no mesh is given; 0: all of the cluster", 0)
-    mesh: Axes = figure("the mesh; left out: found", Axes(0))
+    mesh: DegreesGiven = figure("the mesh; left out: found", DegreesGiven(0))
     micro_batch: int = figure("sequences that a rank computes at once; left out: found", 0)
     schedule: Literal["gpipe", "1f1b", "interleaved", "found"] = figure("of the pipeline", "found")
     chunks: int = figure("parts of the model on a stage, if interleaved; left out: found", 0)
@@ -54,16 +54,16 @@ class Case:
     optimizer_level: int = figure("what is cut among data-parallel ranks, 0 to 3", 0, most=3)
     sequence_parallel: bool = figure("whether norms are cut along the sequence", False)
     overlap: bool = figure("whether gradients are reduced during the backward pass", True)
-    published: Published = figure("what was measured", Published())
+    published: Measured = figure("what was measured", Measured())
     fitted: bool = figure("whether figures of the cluster were fitted on it", False)
     source: str = figure("where it was published", "")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Prediction:
     """A case and its plan."""
 
-    case: Case
+    case: PlanningCase
     cluster: Cluster
     choice: Choice
 
@@ -131,7 +131,7 @@ def plan_json(choice: Choice) -> dict[str, object]:
     }
 
 
-def read_cases(path: Path) -> list[Case]:
+def read_cases(path: Path) -> list[PlanningCase]:
     """The cases of a file. Raises MSC0001 to MSC0003, and MSC1124 for what is no case."""
     text = read_source(path)
     figures, source = parse(text, str(path), _CODE), Source(text, str(path), _CODE)
@@ -143,21 +143,21 @@ def read_cases(path: Path) -> list[Case]:
     return [_case(reader, entry, number) for number, entry in enumerate(cast("list[object]", listed))]
 
 
-def _case(reader: Reader, entry: object, number: int) -> Case:
+def _case(reader: Reader, entry: object, number: int) -> PlanningCase:
     figures: Any = entry
     if isinstance(entry, dict):
         figures = {"name": f"case {number + 1}", **cast(Figures, entry)}
         if isinstance(figures.get("recompute"), bool):
             figures["recompute"] = "full" if figures["recompute"] else "none"
-    return reader.table(figures, Case, ("cases", str(number)))
+    return reader.table(figures, PlanningCase, ("cases", str(number)))
 
 
-def predict(case: Case, folder: Path) -> Outcome:
+def predict(case: PlanningCase, folder: Path) -> Prediction:
     """What a case takes. Raises MSC1120, MSC1121 for its cluster and MSC1123 if nothing divides."""
     return outcome_on(case, cluster_named(_in_folder(case.cluster, folder)))
 
 
-def outcome_on(case: Case, cluster: Cluster) -> Outcome:
+def outcome_on(case: PlanningCase, cluster: Cluster) -> Prediction:
     """What a case takes on a cluster. Raises MSC1123 if nothing divides."""
     mesh = Degrees(**vars(case.mesh)) if case.mesh.dp else None
     wish = Wish(
@@ -173,7 +173,7 @@ def outcome_on(case: Case, cluster: Cluster) -> Outcome:
         case.overlap,
         any_memory=mesh is not None,
     )
-    return Outcome(case, cluster, choose(case.model, cluster, wish))
+    return Prediction(case, cluster, choose(case.model, cluster, wish))
 
 
 def _in_folder(name: str, folder: Path) -> str:
@@ -181,7 +181,7 @@ def _in_folder(name: str, folder: Path) -> str:
     return str(beside) if name.endswith(".toml") and beside.exists() else name
 
 
-def cases_text(outcomes: list[Outcome]) -> str:
+def cases_text(outcomes: list[Prediction]) -> str:
     """A table of cases for people."""
     lines = [f"{'case':24} {'step':>9} {'TFLOP/s':>8} {'published':>9} {'error':>7} {'memory':>10} {'bubble':>7}  plan"]
     for each in outcomes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from msc.planner.cluster import Cluster
-from msc.planner.step import Cost, Degrees, Plan, Schedule, step_cost
+from msc.planner.step import Degrees, Plan, Schedule, StepCost, step_cost
 from msc.planner.transformer import Gpt, Recompute
 from msc.planner.wording import memory_text, seconds_text
 from msc.support.diagnostics import Diagnostic, MscError
@@ -40,7 +40,7 @@ class Priced:
     """A plan and its cost."""
 
     plan: Plan
-    cost: Cost
+    cost: StepCost
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def over_memory(memory: dict[str, float], cluster: Cluster, how: str) -> MscErro
     return MscError(Diagnostic("MSC1122", message, help=advice))
 
 
-def _why_slower(cost: Cost, best: Cost) -> str:
+def _why_slower(cost: StepCost, best: StepCost) -> str:
     causes = {cause: seconds - best.seconds.get(cause, 0.0) for cause, seconds in cost.seconds.items()}
     worst = max(causes, key=lambda cause: causes[cause])
     more = cost.step / best.step - 1

@@ -11,14 +11,14 @@ Kind: TypeAlias = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_
 
 
 @dataclass(frozen=True)
-class Group:
+class RankGroup:
     """`ranks` ranks, each `stride` after the last: those along one axis of a mesh."""
 
     ranks: int
     stride: int = 1
 
 
-def seconds(cluster: Cluster, kind: Kind, bytes_: float, group: Group) -> float:
+def seconds(cluster: Cluster, kind: Kind, bytes_: float, group: RankGroup) -> float:
     """The time of one collective, where `bytes_` is the size of the largest buffer of a rank.
 
     That is the reduced tensor, the gathered one, the one before it is scattered, what a rank sends to all, or a
@@ -43,7 +43,7 @@ def seconds(cluster: Cluster, kind: Kind, bytes_: float, group: Group) -> float:
     return total
 
 
-def passed(kind: Kind, bytes_: float, group: Group) -> float:
+def passed(kind: Kind, bytes_: float, group: RankGroup) -> float:
     """What a rank passes to the call: its own part before an all-gather, the whole buffer of all others."""
     if group.ranks <= 1:
         return 0.0

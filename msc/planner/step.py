@@ -10,13 +10,13 @@ from typing import Literal, TypeAlias
 
 from msc.planner import collectives
 from msc.planner.cluster import Cluster
-from msc.planner.collectives import Group
+from msc.planner.collectives import RankGroup
 from msc.planner.overlap import exposed_tail
 from msc.planner.transformer import (
     Gpt,
+    LayerPart,
     Product,
     Recompute,
-    Slice,
     activation_bytes,
     attention_products,
     dense_products,
@@ -53,34 +53,34 @@ class Degrees:
         return self.dp * self.tp * self.pp * self.cp
 
     @property
-    def tensor(self) -> Group:
+    def tensor(self) -> RankGroup:
         """Ranks that share each product."""
-        return Group(self.tp)
+        return RankGroup(self.tp)
 
     @property
-    def context(self) -> Group:
+    def context(self) -> RankGroup:
         """Ranks that share a sequence."""
-        return Group(self.cp, self.tp)
+        return RankGroup(self.cp, self.tp)
 
     @property
-    def data(self) -> Group:
+    def data(self) -> RankGroup:
         """Ranks that hold the same weights."""
-        return Group(self.dp * self.cp, self.tp)
+        return RankGroup(self.dp * self.cp, self.tp)
 
     @property
-    def expert(self) -> Group:
+    def expert(self) -> RankGroup:
         """Ranks that share the experts."""
-        return Group(self.ep, self.tp * self.cp)
+        return RankGroup(self.ep, self.tp * self.cp)
 
     @property
-    def replicas(self) -> Group:
+    def replicas(self) -> RankGroup:
         """Ranks that hold the same experts."""
-        return Group(self.dp * self.cp // self.ep, self.tp * self.ep)
+        return RankGroup(self.dp * self.cp // self.ep, self.tp * self.ep)
 
     @property
-    def stages(self) -> Group:
+    def stages(self) -> RankGroup:
         """Ranks that follow each other in the pipeline."""
-        return Group(self.pp, self.tp * self.cp * self.dp)
+        return RankGroup(self.pp, self.tp * self.cp * self.dp)
 
     def __str__(self) -> str:
         more = "".join(f",{name}={n}" for name, n in (("cp", self.cp), ("ep", self.ep)) if n > 1)
@@ -122,7 +122,7 @@ class Plan:
 
 
 @dataclass
-class Cost:
+class StepCost:
     """A step's cost on its slowest rank."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
@@ -148,7 +148,7 @@ class Cost:
         return sum(self.memory.values())
 
 
-def step_cost(model: Gpt, cluster: Cluster, plan: Plan) -> Cost:
+def step_cost(model: Gpt, cluster: Cluster, plan: Plan) -> StepCost:
     """The cost of a step that is laid out as the plan says."""
     return _Step(model, cluster, plan).cost()
 
@@ -165,14 +165,14 @@ def _backward_seconds(cluster: Cluster, products: Sequence[Product]) -> float:
 class _Step:
     def __init__(self, model: Gpt, cluster: Cluster, plan: Plan) -> None:
         self.model, self.cluster, self.plan, self.mesh = model, cluster, plan, plan.mesh
-        self.part = Slice(plan.micro_batch, self.mesh.tp, self.mesh.cp, plan.sequence_parallel)
+        self.part = LayerPart(plan.micro_batch, self.mesh.tp, self.mesh.cp, plan.sequence_parallel)
         self.layers = ceil(model.layers / self.mesh.pp)
         self.tokens = plan.micro_batch * model.sequence / self.mesh.cp
         self.hidden_bytes = _WEIGHT * self.tokens * model.hidden
 
-    def cost(self) -> Cost:
+    def cost(self) -> StepCost:
         """All parts of the cost."""
-        cost, m = Cost(), self.plan.micro_batches
+        cost, m = StepCost(), self.plan.micro_batches
         layer = self._layer()
         for cause, each in layer.items():
             cost.seconds[cause] = m * self.layers * each
@@ -272,7 +272,7 @@ class _Step:
         share = self.mesh.data.ranks if self.plan.optimizer_level else 1
         return self.cluster.moving_seconds(_UPDATE * self._parameters / share)
 
-    def _collective(self, kind: collectives.Kind, bytes_: float, group: Group) -> float:
+    def _collective(self, kind: collectives.Kind, bytes_: float, group: RankGroup) -> float:
         return collectives.seconds(self.cluster, kind, bytes_, group)
 
     @property
@@ -292,7 +292,7 @@ class _Step:
         """Parameters of a rank on the first or the last stage: its layers and the embedding."""
         return self.layers * self._layer_parameters + self.model.embedding_parameters / self.mesh.tp
 
-    def _count_bytes(self, cost: Cost) -> None:
+    def _count_bytes(self, cost: StepCost) -> None:
         """Fill in what a rank passes to each call: elements times their size, without factors of rings."""
         plan, mesh, m = self.plan, self.mesh, self.plan.micro_batches
         again = plan.recompute == "full"

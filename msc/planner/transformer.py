@@ -65,7 +65,7 @@ class Gpt:
 
 
 @dataclass(frozen=True)
-class Slice:
+class LayerPart:
     """What one rank computes of a layer, for one micro-batch: its sequences and cuts."""
 
     batch: int
@@ -94,14 +94,14 @@ class Product:
         return Product(self.m, self.k, self.n, self.count), Product(self.k, self.n, self.m, self.count)
 
 
-def attention_products(model: Gpt, part: Slice) -> list[Product]:
+def attention_products(model: Gpt, part: LayerPart) -> list[Product]:
     """The two products of attention: scores, and their weighted sums."""
     head, count = model.hidden / model.heads, part.batch * model.heads / part.tensor
     rows = model.sequence / part.context
     return [Product(rows, model.sequence, head, count), Product(rows, head, model.sequence, count)]
 
 
-def dense_products(model: Gpt, part: Slice) -> list[Product]:
+def dense_products(model: Gpt, part: LayerPart) -> list[Product]:
     """The products with weights: query, key and value; the projection; both of the perceptron."""
     h, t, f = model.hidden, part.tensor, model.features
     rows = part.batch * model.sequence / part.context
@@ -113,7 +113,7 @@ def dense_products(model: Gpt, part: Slice) -> list[Product]:
     ]
 
 
-def score_bytes(model: Gpt, part: Slice) -> tuple[float, float]:
+def score_bytes(model: Gpt, part: LayerPart) -> tuple[float, float]:
     """Bytes that softmax and dropout of the scores move, forward and backward; none if attention is one kernel.
 
     Forward: softmax reads and writes 2 bytes, dropout too and a mask of 1. Backward: dropout 5, softmax 6.
@@ -124,7 +124,7 @@ def score_bytes(model: Gpt, part: Slice) -> tuple[float, float]:
     return 9 * scores, 11 * scores
 
 
-def elementwise_bytes(model: Gpt, part: Slice) -> tuple[float, float]:
+def elementwise_bytes(model: Gpt, part: LayerPart) -> tuple[float, float]:
     """Bytes of a layer's other element-wise work, forward and backward.
 
     Two norms (4 and 6 bytes an element), two dropouts with bias and residual (7 and 5); on the cut features: bias with
@@ -136,7 +136,7 @@ def elementwise_bytes(model: Gpt, part: Slice) -> tuple[float, float]:
     return 22 * whole + 4 * inner + 16 * cut, 22 * whole + 6 * inner + 16 * cut
 
 
-def activation_bytes(model: Gpt, part: Slice, recompute: Recompute) -> float:
+def activation_bytes(model: Gpt, part: LayerPart, recompute: Recompute) -> float:
     """Bytes that one layer keeps for the backward pass of one micro-batch.
 
     s*b*h*(10 + 24/t + 5as/(ht)) for tensor parallelism t, s*b*h/t*(34 + 5as/h) with the sequence cut, too, and 2*s*b*h
@@ -152,6 +152,6 @@ def activation_bytes(model: Gpt, part: Slice, recompute: Recompute) -> float:
     return tokens * h * ((10 / t if part.sequence_cut else 10) + inside + scores)
 
 
-def working_bytes(model: Gpt, part: Slice) -> float:
+def working_bytes(model: Gpt, part: LayerPart) -> float:
     """Bytes of what one layer needs while it runs, beyond what it keeps: one layer's activations with scores."""
     return activation_bytes(model, part, "none")

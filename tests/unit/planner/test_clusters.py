@@ -6,7 +6,7 @@ import pytest
 
 from msc.planner import collectives
 from msc.planner.cluster import cluster_named, cluster_names, cluster_text
-from msc.planner.collectives import Group
+from msc.planner.collectives import RankGroup
 from msc.support.diagnostics import MscError
 
 
@@ -73,12 +73,12 @@ LARGE = 1e12
 def test_rings_within_a_node(kind: collectives.Kind, factor: int, ranks: int) -> None:
     cluster = cluster_named("a100")
     expected = factor * (ranks - 1) / ranks * LARGE / cluster.links[0].rate
-    assert collectives.seconds(cluster, kind, LARGE, Group(ranks)) == pytest.approx(expected, rel=1e-3)
+    assert collectives.seconds(cluster, kind, LARGE, RankGroup(ranks)) == pytest.approx(expected, rel=1e-3)
 
 
 def test_a_group_over_nodes_sends_less_over_slow_links_if_it_has_more_ranks_in_each() -> None:
     cluster = cluster_named("a100")
-    alone, packed = (collectives.seconds(cluster, "all_reduce", LARGE, Group(32, stride)) for stride in (8, 1))
+    alone, packed = (collectives.seconds(cluster, "all_reduce", LARGE, RankGroup(32, stride)) for stride in (8, 1))
     slow = cluster.links[1].rate
     assert alone == pytest.approx(2 * 31 / 32 * LARGE / slow, rel=1e-3)
     assert packed == pytest.approx(2 * 7 / 8 * LARGE / cluster.links[0].rate + 2 * 3 / 4 * LARGE / 8 / slow, rel=1e-3)
@@ -86,6 +86,6 @@ def test_a_group_over_nodes_sends_less_over_slow_links_if_it_has_more_ranks_in_e
 
 def test_latency_counts_messages() -> None:
     ring, switch = (cluster_named(name) for name in ("host-8", "ascend910b-8"))
-    assert collectives.seconds(ring, "all_gather", 1e-9, Group(8)) == pytest.approx(7 * ring.links[0].latency)
-    assert collectives.seconds(switch, "all_gather", 1e-9, Group(8)) == pytest.approx(3 * switch.links[0].latency)
-    assert collectives.seconds(ring, "all_reduce", 1, Group(1)) == 0
+    assert collectives.seconds(ring, "all_gather", 1e-9, RankGroup(8)) == pytest.approx(7 * ring.links[0].latency)
+    assert collectives.seconds(switch, "all_gather", 1e-9, RankGroup(8)) == pytest.approx(3 * switch.links[0].latency)
+    assert collectives.seconds(ring, "all_reduce", 1, RankGroup(1)) == 0

@@ -13,7 +13,7 @@ from msc.planner.choice import Wish, choose
 from msc.planner.cluster import cluster_named
 from msc.planner.overlap import exposed_tail
 from msc.planner.step import Degrees, Plan, step_cost
-from msc.planner.transformer import Gpt, Slice, activation_bytes
+from msc.planner.transformer import Gpt, LayerPart, activation_bytes
 from msc.support.diagnostics import MscError
 
 PUBLISHED = Path(__file__).with_name("megatron_2021.toml")
@@ -44,7 +44,7 @@ def test_flops_are_those_of_the_published_formula() -> None:
 @pytest.mark.parametrize("tensor", [1, 8])
 def test_activations_are_those_of_the_published_formulas(tensor: int) -> None:
     s, b, h, a, t = GPT3.sequence, 2, GPT3.hidden, GPT3.heads, tensor
-    cut = Slice(b, t)
+    cut = LayerPart(b, t)
     assert activation_bytes(GPT3, cut, "none") == pytest.approx(s * b * h * (10 + 24 / t + 5 * a * s / (h * t)))
     along = replace(cut, sequence_cut=True)
     assert activation_bytes(GPT3, along, "none") == pytest.approx(s * b * h / t * (34 + 5 * a * s / h))
