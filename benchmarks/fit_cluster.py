@@ -6,12 +6,12 @@ python -m benchmarks.fit_cluster tests/unit/planner/megatron_2021.toml efficienc
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log
 from pathlib import Path
 
-from msc.planner.cases import PlanningCase, Prediction, outcome_on, read_cases
+from msc.planner.cases import PlanningCase, PredictedCase, outcome_on, read_cases
 from msc.planner.cluster import Cluster, cluster_named
 
 _ROUNDS = 40
@@ -47,7 +47,7 @@ def fitted(
     of: Callable[[Sequence[PlanningCase], Cluster], float] = loss,
 ) -> Cluster:
     """The cluster whose named figures fit best: a search along each figure in turn, with shorter and shorter steps."""
-    best, step = of(cases, cluster), 0.1
+    best, step = loss(cases, cluster), 0.1
     for _ in range(_ROUNDS):
         better = False
         for name in names:
@@ -56,14 +56,14 @@ def fitted(
                 if name != "efficiency.half" and value > 1:
                     continue
                 tried = with_figure(cluster, name, value)
-                found = of(cases, tried)
+                found = loss(cases, tried)
                 if found < best:
                     best, cluster, better = found, tried, True
         step = step if better else step / 2
     return cluster
 
 
-def _line(outcome: Prediction) -> str:
+def _line(outcome: PredictedCase) -> str:
     return f"{100 * (outcome.error or 0.0):+5.1f} %"
 
 

@@ -60,7 +60,7 @@ class PlanningCase:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictedCase:
     """A case and its plan."""
 
     case: PlanningCase
@@ -152,12 +152,12 @@ def _case(reader: Reader, entry: object, number: int) -> PlanningCase:
     return reader.table(figures, PlanningCase, ("cases", str(number)))
 
 
-def predict(case: PlanningCase, folder: Path) -> Prediction:
+def predict(case: PlanningCase, folder: Path) -> PredictedCase:
     """What a case takes. Raises MSC1120, MSC1121 for its cluster and MSC1123 if nothing divides."""
     return outcome_on(case, cluster_named(_in_folder(case.cluster, folder)))
 
 
-def outcome_on(case: PlanningCase, cluster: Cluster) -> Prediction:
+def outcome_on(case: PlanningCase, cluster: Cluster) -> PredictedCase:
     """What a case takes on a cluster. Raises MSC1123 if nothing divides."""
     mesh = Degrees(**vars(case.mesh)) if case.mesh.dp else None
     wish = Wish(
@@ -173,7 +173,7 @@ def outcome_on(case: PlanningCase, cluster: Cluster) -> Prediction:
         case.overlap,
         any_memory=mesh is not None,
     )
-    return Prediction(case, cluster, choose(case.model, cluster, wish))
+    return PredictedCase(case, cluster, choose(case.model, cluster, wish))
 
 
 def _in_folder(name: str, folder: Path) -> str:
@@ -181,7 +181,7 @@ def _in_folder(name: str, folder: Path) -> str:
     return str(beside) if name.endswith(".toml") and beside.exists() else name
 
 
-def cases_text(outcomes: list[Prediction]) -> str:
+def cases_text(outcomes: list[PredictedCase]) -> str:
     """A table of cases for people."""
     lines = [f"{'case':24} {'step':>9} {'TFLOP/s':>8} {'published':>9} {'error':>7} {'memory':>10} {'bubble':>7}  plan"]
     for each in outcomes:

@@ -48,7 +48,7 @@ class Efficiency:
 
 
 @dataclass(frozen=True)
-class Accelerator:
+class ClusterDevice:
     """What one device computes, holds and moves."""
 
     memory: int = figure("bytes of the device's memory", least=1)
@@ -97,7 +97,7 @@ class Cluster:
 
     name: str
     title: str
-    device: Accelerator
+    device: ClusterDevice
     peaks: Peaks
     efficiency: Efficiency
     links: tuple[Link, ...]
@@ -156,7 +156,7 @@ class Cluster:
 
 
 _TABLES: dict[str, type] = {
-    "device": Accelerator, "flops": Peaks, "efficiency": Efficiency, "link": Link, "host": Host
+    "device": ClusterDevice, "flops": Peaks, "efficiency": Efficiency, "link": Link, "host": Host
 }  # fmt: skip
 
 
