@@ -44,7 +44,6 @@ def fitted(
     cases: Sequence[PlanningCase],
     cluster: Cluster,
     names: Sequence[str],
-    of: Callable[[Sequence[PlanningCase], Cluster], float] = loss,
 ) -> Cluster:
     """The cluster whose named figures fit best: a search along each figure in turn, with shorter and shorter steps."""
     best, step = loss(cases, cluster), 0.1
