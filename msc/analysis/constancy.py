@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.ir import OpResult, SSAValue
+from xdsl.traits import Pure
 
 from msc.dialects.ms.base import MsOp
 from msc.dialects.open_sizes import depends_on_sizes
@@ -36,6 +37,6 @@ class Constancy:
             if unknown:
                 pending.append(unknown[0])
                 continue
-            self._known[top] = constant and not depends_on_sizes(top)
+            self._known[top] = constant and top.has_trait(Pure) and not depends_on_sizes(top)
             pending.pop()
         return self._known[op]

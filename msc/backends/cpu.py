@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _GK = kernel_stage(
     before_expansion=runs(
         *("block-attention-gradients", "block-attention", "convolutions-as-products", "split-taps", "argsort-by-keys"),
-        "scan-rows",
+        *("scan-rows", "collectives-as-calls"),
     ),
     functions=("gk.call",),
     layouts=runs(

@@ -23,7 +23,7 @@ Meaning: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 meaning: Table[str, Meaning] = Table(
     "meanings", "msc.interp.meanings",
     "elementwise", "activations", "reductions", "linear", "convolution", "pooling", "normalisation", "movement",
-    "indexing", "quantisation", "generic",
+    "indexing", "quantisation", "generic", "collectives",
 )  # fmt: skip
 """Declares the meaning of `ms.<name>` for each name."""
 

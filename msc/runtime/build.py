@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msc.runtime.commands import Commands, run_command
 from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
 from msc.runtime.interface import artifact_text, calls_text
+from msc.runtime.mpi import mpi_flags, needs_mpi
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.recognition import begins_as
@@ -130,7 +131,8 @@ def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
     threads = THREAD_FLAGS if program.signature.threads != 1 else ()
     sanitize = SANITIZER_FLAGS if options.sanitize else ()
     own = () if options.compiler().is_clang else GCC_FLAGS
-    return (*BUILD_FLAGS, *own, *program.march, *threads, *sanitize, *options.flags)
+    ranks = mpi_flags("compile") if needs_mpi(program.source) else ()
+    return (*BUILD_FLAGS, *own, *program.march, *threads, *sanitize, *ranks, *options.flags)
 
 
 def _nothing() -> None:
@@ -150,14 +152,26 @@ def _compile(
     if program.linked is not None:
         objects.append(str(text_object(program.linked, folder, options.compiler())))
     if not program.signature.weights_bytes:
-        return _link(kind, objects, folder, options, flags)
+        return _link(program, kind, objects, folder, options, flags)
     if kind in ("so", "exe"):
-        _link(kind, [*objects, _assembled(program, room_assembly(program), folder, options)], folder, options, flags)
+        _link(
+            program,
+            kind,
+            [*objects, _assembled(program, room_assembly(program), folder, options)],
+            folder,
+            options,
+            flags,
+        )
         if fill_room(folder / "result", program, weights):
             return None
     _write_weights(program, weights, folder)
     return _link(
-        kind, [*objects, _assembled(program, weights_assembly(program), folder, options)], folder, options, flags
+        program,
+        kind,
+        [*objects, _assembled(program, weights_assembly(program), folder, options)],
+        folder,
+        options,
+        flags,
     )
 
 
@@ -167,12 +181,20 @@ def _assembled(program: CProgram, text: str, folder: Path, options: BuildOptions
     return _object(source, folder, options, [])
 
 
-def _link(kind: Kind, objects: Sequence[str], folder: Path, options: BuildOptions, flags: Sequence[str]) -> None:
+def _link(
+    program: CProgram,
+    kind: Kind,
+    objects: Sequence[str],
+    folder: Path,
+    options: BuildOptions,
+    flags: Sequence[str],
+) -> None:
+    libraries = ("-lm", *(mpi_flags("link") if needs_mpi(program.source) else ()))
     match kind:
         case "so":
-            _run(options, folder, [*flags, *LINK_FLAGS, "-fPIC", "-shared", "-o", "result", *objects, "-lm"])
+            _run(options, folder, [*flags, *LINK_FLAGS, "-fPIC", "-shared", "-o", "result", *objects, *libraries])
         case "exe":
-            _run(options, folder, [*flags, *LINK_FLAGS, "-o", "result", *objects, "-lm"])
+            _run(options, folder, [*flags, *LINK_FLAGS, "-o", "result", *objects, *libraries])
         case "o":
             _run(options, folder, ["-r", "-nostdlib", "-o", "result", *objects])
         case "a":

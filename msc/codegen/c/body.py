@@ -258,7 +258,7 @@ class FunctionEmitter:
         name = self.prelude.function(prototype.name, CType(self.buffers[op.read[0]][1].base))
         self.prelude.plain |= {"pragma", "pragma_rolled"}
         self._write_pending()
-        self.lines.add(f"{name}({', '.join((*inputs, size, *outputs, *scratch, *map(str, prototype.more)))});")
+        self.lines.add(f"{name}({', '.join((*inputs, size, *outputs, *scratch, *map(_more, prototype.more)))});")
 
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)
@@ -372,3 +372,8 @@ class FunctionEmitter:
         self.scope.leave()
         least = op.least.value.data if op.least is not None else 0
         share_call(name, captures, trips, least, self.scope, self.lines)
+
+
+def _more(argument: int | tuple[int, ...]) -> str:
+    """An argument of a library call: a number, or a list of them."""
+    return str(argument) if isinstance(argument, int) else f"(const int[]){{{', '.join(map(str, argument))}}}"

@@ -14,7 +14,7 @@ from msc.codegen.c.part_text import load_part_text, store_part_text
 from msc.codegen.c.template import Template
 from msc.codegen.c.text import sections, sections_of
 from msc.codegen.c.transposed_text import TRANSPOSED_TEMPLATES
-from msc.dialects.calls.library_call import CALLS
+from msc.dialects.calls.library_call import CALLS, FAMILIES
 from msc.support.escaping import comment_text
 
 VECTORS = sections("vectors.h")
@@ -113,8 +113,13 @@ def _swapped(combine: str, vector: str, order: str) -> str:
 
 def _library_templates() -> Mapping[str, Template]:
     """The functions of library calls."""
-    parts = [sections_of(call.text) for call in CALLS.values()]
-    return {name: Template(text, tuple(part)) for part in parts for name, text in part.items()}
+    functions = [*CALLS.values(), *(family for family, _ in FAMILIES.values())]
+    texts = {function.text: (sections_of(function.text), function.headers) for function in functions}
+    return {
+        name: Template(text, tuple(part), headers=headers)
+        for part, headers in texts.values()
+        for name, text in part.items()
+    }
 
 
 TEMPLATES: Mapping[str, Template] = {

@@ -7,7 +7,7 @@ function.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -30,7 +30,8 @@ class Prototype:
     """
 
     name: str
-    more: tuple[int, ...] = ()
+    more: tuple[int | tuple[int, ...], ...] = ()
+    """Integers, and lists of them."""
 
 
 class LibraryCall:
@@ -49,8 +50,15 @@ class LibraryCall:
     """Pairs (output, input) that may be one buffer."""
     pure: ClassVar[bool] = True
     """Whether equal inputs give equal outputs, and nobody notices a call whose outputs are not read."""
+    headers: ClassVar[tuple[str, ...]] = ()
+    """What its text includes."""
     text: ClassVar[str | Path]
     """C text with marks for the element type (`codegen/c/template.py`), or its file; sections `/*** name ***/`."""
+
+    @property
+    def spelling(self) -> str:
+        """The name, with the arguments of a function that has some: what operations call it by."""
+        return self.name
 
     def check(self, inputs: Sequence[Rows], outputs: Sequence[Rows]) -> None:
         """Raises VerifyException for types that the function does not take; their leading axes agree."""
@@ -93,8 +101,20 @@ def register(call: LibraryCall) -> None:
         raise ValueError(f"two library calls {call.name!r}")
 
 
+FAMILIES: dict[str, tuple[type[LibraryCall], Callable[[str], LibraryCall]]] = {}
+"""Functions with arguments by name: their class, and what reads their arguments."""
+
+
+def register_family(family: type[LibraryCall], read: Callable[[str], LibraryCall]) -> None:
+    """Add functions that are called by a name and arguments behind it."""
+    FAMILIES[family.name] = family, read
+
+
 def call_named(op: str, name: str) -> LibraryCall:
-    """The function of a name. Raises VerifyException where there is none."""
+    """The function of a name, which may have arguments. Raises VerifyException where there is none."""
+    family, _, arguments = name.partition(" ")
+    if family in FAMILIES:
+        return FAMILIES[family][1](arguments)
     if name not in CALLS:
-        raise VerifyException(f"{op}: no library call is named {name!r}, but {', '.join(CALLS)}")
+        raise VerifyException(f"{op}: no library call is named {name!r}, but {', '.join((*CALLS, *FAMILIES))}")
     return CALLS[name]

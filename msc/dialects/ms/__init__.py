@@ -18,6 +18,9 @@ from msc.dialects.ms.arithmetic import (
 )
 from msc.dialects.ms.axis_transforms import TransformAxisOp, WindowsOp
 from msc.dialects.ms.barrier import BarrierOp
+from msc.dialects.ms.collectives import (
+    AllGatherOp, AllReduceOp, AllSliceOp, AllToAllOp, BroadcastOp, ReduceScatterOp, SendRecvOp,
+)
 from msc.dialects.ms.comparison import (
     BitwiseAndOp, BitwiseOrOp, BitwiseXorOp, EqualOp, GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, LogicalAndOp,
     LogicalOrOp, LogicalXorOp, NotEqualOp, ShiftLeftOp, ShiftRightOp,

@@ -25,6 +25,6 @@ Of an operation with several results, those that nothing depends on are given as
 gradient: Table[type[MsOp], Rule] = Table(
     "gradients", "msc.graph.autodiff.rules",
     "activations", "arithmetic", "convolution", "indexing", "linear", "logarithmic", "movement", "normalisation",
-    "quantisation", "reductions",
+    "quantisation", "reductions", "collectives",
 )  # fmt: skip
 """Declares how the gradient of operation classes is written."""

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.traits import Pure
 
 from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS
 from msc.dialects.arrays import dense_array, tensor_dtype
@@ -97,7 +98,7 @@ class _Fold(RewritePattern):
     """An operation on constants, computed by its meaning."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, MsOp) or not op.operands or not _is_small(op):
+        if not isinstance(op, MsOp) or not op.operands or not op.has_trait(Pure) or not _is_small(op):
             return
         owners = [operand.op if isinstance(operand, OpResult) else None for operand in op.operands]
         constants = [dense_array(owner.value) for owner in owners if isinstance(owner, ConstantOp)]

@@ -26,6 +26,26 @@ CODES = (
         "them divides the dimensions that it cuts.",
     ),
     Code(
+        "MSC1103",
+        "ranks on a target that has none",
+        "Collectives of several ranks are calls of MPI in C for the CPU. Other targets take groups of "
+        "one rank, which keep what they have.",
+    ),
+    Code(
+        "MSC1104",
+        "ranks that do not meet",
+        "All ranks of a group run the same collectives in the same order, with tensors of one shape and element type; "
+        "otherwise each waits for the others for ever. In the interpreter the message names what each rank met. A "
+        "program with collectives runs on all the ranks that they name: `mpirun -n 4 ./model`.",
+    ),
+    Code(
+        "MSC1105",
+        "no MPI",
+        "Programs of several ranks meet through MPI, a library of the system. OpenMPI and MPICH do: Debian's packages "
+        "are openmpi-bin and libopenmpi-dev; MPICC names another compiler of MPI's. Programs in Python need mpi4py "
+        "too, which `pip install 'msc[parallel]'` brings. One device needs none of them.",
+    ),
+    Code(
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "

@@ -16,5 +16,6 @@ Expander: TypeAlias = Callable[..., SSAValue]
 expander: Table[type[MsOp], Expander] = Table(
     "expanders", "msc.graph.expand.expanders",
     "activations", "normalisation", "ordering", "linear", "convolution", "pooling", "reductions", "shapes", "indexing",
+    "collectives",
 )  # fmt: skip
 """Declares the expander of operation classes."""

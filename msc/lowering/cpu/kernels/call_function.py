@@ -77,7 +77,7 @@ def _call_rows(op: gk.CallKernelOp, block: Block, buffers: int, local: MemRefTyp
         block.add_op(alloca)
         given.append(alloca.memref)
     size = loop.ApplyOp(length, sizes)
-    block.add_ops([size, loop.CallRowsOp(op.call.name, given, rows, size.result)])
+    block.add_ops([size, loop.CallRowsOp(op.function.data, given, rows, size.result)])
 
 
 def _extents(op: gk.CallKernelOp, sizes: int) -> Sequence[AffineMap]:
