@@ -52,6 +52,14 @@ def write_bundle(
 def _write_files(
     program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, files: FolderOutput
 ) -> None:
+    if program.boards:
+        from msc.runtime.firmware import firmware_texts
+
+        _golden_bytes(program, golden)
+        for name, text in firmware_texts(program, weights, golden).items():
+            files.write(name, text)
+        files.finish(bundle_manifest(program, files.digests))
+        return
     texts = _texts(program, golden)
     if program.signature.weights_bytes:
         texts[assembly_name(program.name)] = weights_assembly(program)

@@ -9,6 +9,7 @@ from math import prod
 from typing import cast
 
 from msc.runtime.units import SplitSource
+from msc.targets.machine import Board
 
 FORMAT = 5
 """Version of the signature text inside artifacts; a reader refuses others."""
@@ -313,7 +314,7 @@ class CProgram:
     """Generated C: `<name>.c`, `<name>.h`, the layout of the weights, and the names of its kernels.
 
     `split` is the same C for several compilers at once. `companions` are headers of its own that it includes, by name,
-    and `linked` is what it is linked with.
+    and `linked` is what it is linked with. For a machine without an operating system there are `boards` that run it.
     """
 
     source: str
@@ -326,6 +327,7 @@ class CProgram:
     split: SplitSource | None = None
     companions: Mapping[str, str] = field(default_factory=dict[str, str])
     linked: LinkedCode | None = None
+    boards: tuple[Board, ...] = ()
 
     @property
     def name(self) -> str:

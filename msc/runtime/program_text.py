@@ -126,7 +126,7 @@ def readme_text(program: CProgram) -> str:
 def call_text(signature: Signature) -> str:
     """A C program that calls the model on zeros with all memory static, as the smallest machines have it."""
     macro, tensors = signature.macro, (*signature.inputs, *signature.outputs)
-    memory = [f"static {_C_TYPES[t.dtype]} {t.c_name}[{macro}_{t.c_name.upper()}_ELEMENTS];" for t in tensors]
+    memory = [f"static {C_TYPES[t.dtype]} {t.c_name}[{macro}_{t.c_name.upper()}_ELEMENTS];" for t in tensors]
     sizes = [f"{macro}_{size.c_name.upper()}_MAX" for size in signature.sizes]
     arguments = ", ".join([*(t.c_name for t in tensors), *sizes, "workspace"])
     lines = [
@@ -141,11 +141,12 @@ def call_text(signature: Signature) -> str:
     return "\n".join(lines) + "\n"
 
 
-_C_TYPES = {
+C_TYPES = {
     **{"i1": "uint8_t", "i8": "int8_t", "ui8": "uint8_t", "i16": "int16_t", "ui16": "uint16_t", "f16": "uint16_t"},
     **{"bf16": "uint16_t", "i32": "int32_t", "ui32": "uint32_t", "f32": "float", "i64": "int64_t", "ui64": "uint64_t"},
     **{"f64": "double"},
 }
+"""C types of tensors in the signature."""
 
 
 def bundle_manifest(program: CProgram, files: Mapping[str, str]) -> str:

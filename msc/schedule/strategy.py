@@ -90,7 +90,7 @@ def decide(
         sharing = of(model, deps, target, threads, reasons, around, blocks=blocks, orders=orders)
         tree = with_lanes(model, sharing.tree, reasons)
         tree = stored(model, deps, tree, target)
-        tree = with_prefetches(model, tree, target) if prefetches else tree
+        tree = with_prefetches(model, tree, target) if prefetches and target.abilities.prefetches else tree
         tree = with_partial_sums(model, tree, target, orders) if sums else tree
         tree = with_instructions(KernelCost(model, target), tree, reasons) if units else tree
         return Decision(tree, reasons, sharing.either)

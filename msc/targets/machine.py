@@ -82,7 +82,7 @@ class Board:
     data: int = figure("the address of the memory for data")
     data_bytes: int = figure("its bytes", least=1)
     tick: float = figure("nanoseconds of a tick of its counter", least=0.01)
-    linked: tuple[str, ...] = figure("flags with which programs are linked", ())
+    linked: tuple[str, ...] = figure("flags with which programs for it are compiled and linked", ())
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,12 @@ class Machine:
         room = {"register": self.register_file, "stack": self.stack_of_places}
         plain = {name: Scope(name, room.get(name, 0)) for name in PLAIN.scopes}
         pads = {pad.name: Scope(pad.name, pad.bytes, pad.align) for pad in self.scratchpads}
-        return Abilities({**plain, **pads}, {unit.name: unit for unit in self.units})
+        return Abilities({**plain, **pads}, {unit.name: unit for unit in self.units}, prefetches=not self.is_bare)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether programs run without an operating system, as on microcontrollers: memory is scarce there."""
+        return bool(self.boards)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

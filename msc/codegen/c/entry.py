@@ -46,7 +46,10 @@ def profile_prototype(signature: Signature) -> str:
 
 @dataclass
 class EntryEmitter:
-    """Emits an entry function, `<name>_run`, and `<name>_profile`, which is the same with a clock around every call."""
+    """Emits an entry function, `<name>_run`, and `<name>_profile`, which is the same with a clock around every call.
+
+    One that is `hooked` says before each call which it is, through a macro that a program may define.
+    """
 
     main: FuncOp
     plan: EntryPlan
@@ -54,6 +57,7 @@ class EntryEmitter:
     kernels: Mapping[str, Kernel]
     prelude: Prelude
     flush_subnormals: bool = False
+    hooked: bool = False
     scope: NameScope = field(default_factory=NameScope)
     names: dict[MemoryPlace, str] = field(default_factory=dict[MemoryPlace, str])
     entries: dict[int, str] = field(default_factory=dict[int, str])
@@ -62,7 +66,12 @@ class EntryEmitter:
         """`<name>_run`."""
         lines = Lines()
         self._open(lines, run_prototype(self.signature), profiled=False)
-        self._statements(lines, self._call)
+        if self.hooked:
+            positions, hook = iter(range(len(self.plan.calls))), f"{self.signature.name.upper()}_HOOK"
+            self._statements(lines, lambda call: f"{hook}({next(positions)});\n{self._call(call)}")
+            lines.add(f"{hook}({len(self.plan.calls)});")
+        else:
+            self._statements(lines, self._call)
         return self._close(lines)
 
     def profile(self) -> str:

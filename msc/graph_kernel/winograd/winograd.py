@@ -51,6 +51,7 @@ class Winograd(ModulePass):
     `compute-at-consumers` makes one kernel of the three), unless calls decide sizes.
     A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks, as for one thread, so that
     results have the same bits for any number; blocks are smaller where threads share these evenly.
+    Machines without an operating system have no memory for the transformed images and weights: they get none.
     Options: `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
@@ -66,6 +67,8 @@ class Winograd(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels, target = kernels_in(op), target_of(op)
+        if target.machine.is_bare and not self.tile:
+            return
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
         lanes, has_blocks = target.machine.lanes(BYTES["f32"]), self.rows is None and not has_open_sizes(op)
         cycles = KernelCycles.on_one_thread(op)

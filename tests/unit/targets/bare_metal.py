@@ -13,6 +13,10 @@ import pytest
 from msc.targets.catalogue import machine_named
 
 COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
+PACKAGES = (
+    "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+    " gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc"
+)
 START = """
 extern void _start(void);
 static void reset(void)
@@ -25,14 +29,20 @@ __attribute__((section(".isr"), used)) void *const vectors[] = {(void *)0x204000
 """
 
 
-def tools_or_skip() -> None:
+def tools_or_skip(*tools: str) -> None:
     """Skip where the tools are missing; where `.ci/run` could install them, that is an error."""
-    missing = [tool for tool in (COMPILER, EMULATOR) if shutil.which(tool) is None]
-    if missing and not os.environ.get("MSC_TESTS_NEED_TOOLS"):
-        pytest.skip(
-            f"{' and '.join(missing)} not found: apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi {EMULATOR}"
-        )
+    missing = [tool for tool in (tools or (COMPILER, EMULATOR)) if shutil.which(tool) is None]
+    if missing and not (os.environ.get("MSC_TESTS_NEED_TOOLS") and COMPILER in tools):
+        pytest.skip(f"{' and '.join(missing)} not found: apt-get install {PACKAGES}")
     assert not missing
+
+
+def made(folder: Path, target: str, *variables: str, status: int = 0) -> str:
+    """What `make` of a bundle prints; it must return `status`."""
+    command = ["make", "-C", folder, target, *variables]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    return ran.stdout
 
 
 def run(folder: Path, sources: Sequence[Path]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from click.testing import CliRunner
 import msc
 from msc.codegen.c.emit import check_memory
 from msc.driver.cli import command
+from msc.runtime import firmware
 from msc.runtime.program import Signature
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
@@ -25,47 +28,50 @@ func.func @main(%x: tensor<1x28xf32>, %w: tensor<28x10xf32>, %b: tensor<10xf32>)
   func.return %r : tensor<1x10xf32>
 }
 """
-MAIN = """
-#include <stdio.h>
-#include "net.h"
-{arrays}
-int main(void)
-{{
-    static float out[10];
-    static unsigned char workspace[NET_WORKSPACE_BYTES + 1] __attribute__((aligned(64)));
-    if (net_run(x, w, b, out, workspace))
-        return 1;
-    for (int k = 0; k < 10; ++k)
-        printf("%.9g\\n", out[k]);
-    return 0;
-}}
-"""
 
 
-def compiled(folder: Path, march: str, *options: str) -> str:
+def bundle(folder: Path, march: str) -> Path:
     (folder / "net.mir").write_text(MODEL, encoding="utf-8")
-    words = ["compile", str(folder / "net.mir"), "--march", march, "-o", str(folder / "net.c"), *options]
+    words = ["compile", str(folder / "net.mir"), "--march", march, "-o", str(folder / "net.bundle"), "--name", "net"]
     result = CliRunner().invoke(command, words)
-    return result.output
+    assert result.exit_code == 0, result.output
+    return folder / "net.bundle"
 
 
-def test_a_model_runs_on_a_cortex_m4(tmp_path: Path) -> None:
-    bare_metal.tools_or_skip()
-    compiled(tmp_path, "cortex-m4")
-    text = (tmp_path / "net.c").read_text(encoding="utf-8")
-    assert "vector_size" not in text
-    rng = np.random.default_rng(0)
-    arrays = {
-        name: rng.standard_normal(shape).astype(np.float32) for name, shape in (("x", 28), ("w", (28, 10)), ("b", 10))
-    }
-    lines = (
-        f"static const float {name}[] = {{{', '.join(map(float.hex, map(float, array.ravel())))}}};"
-        for name, array in arrays.items()
+@pytest.mark.parametrize("machine", ["cortex-m0plus", "cortex-m4", "cortex-m55", "rv32imc"])
+def test_a_bundle_tests_itself_on_a_board(tmp_path: Path, machine: str) -> None:
+    board = machine_named(machine).boards[0]
+    bare_metal.tools_or_skip(board.compiler, board.emulator)
+    folder = bundle(tmp_path, machine)
+    text = (folder / "net.c").read_text(encoding="utf-8")
+    assert "int64_t" not in text
+    assert ("vector_size" in text) == (machine == "cortex-m55")
+    printed = bare_metal.made(folder, "run")
+    assert "PASS: net" in printed
+    kernels = "-DSELFTEST_KERNELS -DNET_HOOK=selftest_hook -O2"
+    bare_metal.made(folder, "clean")
+    assert "matmul" in bare_metal.made(folder, "run", f"CFLAGS={kernels} -std=c99")
+    golden = (folder / "golden.h").read_text(encoding="utf-8")
+    (folder / "golden.h").write_text(
+        golden.replace("golden_output0[10] = {\n    ", "golden_output0[10] = {\n    9.0f + ")
     )
-    (tmp_path / "main.c").write_text(MAIN.format(arrays="\n".join(lines)), encoding="utf-8")
-    printed = bare_metal.run(tmp_path, [tmp_path / "main.c", tmp_path / "net.c"])
-    expected = np.maximum(arrays["x"] @ arrays["w"] + arrays["b"], 0)
-    np.testing.assert_allclose(np.array(printed.split(), np.float32), expected, rtol=1e-5, atol=1e-6)
+    assert "FAIL: net: output" in bare_metal.made(folder, "run", status=2)
+
+
+def test_a_bundle_is_c99_and_has_a_class_for_cpp(tmp_path: Path) -> None:
+    folder = bundle(tmp_path, "cortex-m4")
+    warnings = [*firmware.WARNINGS, "-Wno-psabi", "-fsyntax-only", "-I", str(folder)]
+    for compiler in ("gcc", "clang"):
+        if shutil.which(compiler):
+            command_ = [compiler, "-std=c99", *warnings, folder / "net.c"]
+            subprocess.run(command_, check=True)
+    if shutil.which("g++"):
+        (tmp_path / "use.cpp").write_text(
+            '#include "net.hpp"\nfloat x[28], w[280], b[10], y[10];\nNet net;\nint main() { return net(x, w, b, y); }\n'
+        )
+        subprocess.run(["g++", *warnings, tmp_path / "use.cpp"], check=True)
+    undefined = {"malloc", "printf", "free"}
+    assert not undefined & set((folder / "net.c").read_text(encoding="utf-8").replace("(", " ").split())
 
 
 def test_a_machine_has_so_much_memory(tmp_path: Path) -> None:
