@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msc.runtime.firmware import firmware_texts
 from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, THREAD_FLAGS
 from msc.runtime.program import CProgram
-from msc.runtime.program_text import bundle_manifest, main_text, readme_text, selftest_text, table_text, tensor_text
+from msc.runtime.program_text import (
+    Golden,
+    bundle_manifest,
+    main_text,
+    readme_text,
+    selftest_text,
+    table_text,
+    tensor_text,
+)
 from msc.runtime.weights import assembly_name, bytes_name, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.folder_outputs import FolderOutput, filled_folder
@@ -18,18 +26,6 @@ from msc.support.outputs import OutputGuard
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    Arrays = Sequence[NDArray[np.generic]]
-
-
-@dataclass(frozen=True)
-class Golden:
-    """Inputs and the outputs that are right for them, each within its `absolute + relative * |right|`."""
-
-    inputs: Arrays
-    outputs: Arrays
-    tolerances: Sequence[tuple[float, float]]
-    """Absolute and relative, of each output."""
 
 
 def write_bundle(
@@ -53,8 +49,6 @@ def _write_files(
     program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, files: FolderOutput
 ) -> None:
     if program.boards:
-        from msc.runtime.firmware import firmware_texts
-
         _golden_bytes(program, golden)
         for name, text in firmware_texts(program, weights, golden).items():
             files.write(name, text)

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from msc.runtime.program import CProgram, Signature, TensorSpec
-from msc.runtime.program_text import C_TYPES, call_text
+from msc.runtime.program_text import C_TYPES, Golden, call_text
 from msc.runtime.weights import write_weights
 from msc.support.escaping import c_comment
 from msc.targets.machine import Board
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from msc.runtime.bundle import Golden
 
 FLAGS = (
     "-std=c99",

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from msc.runtime.program import ELEMENT_BYTES, CProgram, Signature, TensorSpec
 from msc.runtime.weights import assembly_name, bytes_name
 from msc.support.escaping import c_string
 from msc.support.manifests import manifest_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Arrays = Sequence[NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Inputs and the outputs that are right for them, each within its `absolute + relative * |right|`."""
+
+    inputs: Arrays
+    outputs: Arrays
+    tolerances: Sequence[tuple[float, float]]
+    """Absolute and relative, of each output."""
+
 
 _TABLE = """/* {name} as a table, for programs that work on any model. */
 #include "{name}.h"

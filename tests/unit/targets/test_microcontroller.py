@@ -55,6 +55,7 @@ def test_a_bundle_tests_itself_on_a_board(tmp_path: Path, machine: str) -> None:
     (folder / "golden.h").write_text(
         golden.replace("golden_output0[10] = {\n    ", "golden_output0[10] = {\n    9.0f + ")
     )
+    bare_metal.made(folder, "clean")
     assert "FAIL: net: output" in bare_metal.made(folder, "run", status=2)
 
 
