@@ -22,6 +22,7 @@ FORMATS = Plugins(
         "onnx": "msc.formats.onnx_files:OnnxFormat",
         "python": "msc.formats.own_files:PythonFormat",
         "safetensors": "msc.formats.own_files:SafetensorsFormat",
+        "tflite": "msc.formats.tflite_files:TfliteFormat",
     },
     base=lambda: Format,
     given=("title", "extensions", "lacks"),

@@ -6,7 +6,7 @@ for one an index of an axis (`[oc, 1, 1]` for the channels of an image) or one a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -15,7 +15,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
 from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import constant, named_dtype, operand_read, pointwise_statement
-from msc.dialects.ms.properties import dtype_property
+from msc.dialects.ms.properties import choice_property, dtype_property
 from msc.dialects.ms.shapes import broadcast_shapes, same_shape, shape_text, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
 from msc.poly.compute import Statement, integer_range
@@ -155,3 +155,75 @@ class RequantizeOp(QuantisingOp):
     def scalar(self, *args: Scalar) -> Scalar:
         real = real_type(self.dtype(1))
         return self.rounded(apply("mul", Cast(args[0], real), _cast(args[1], real)), *args[2:])
+
+
+@irdl_op_definition
+class RescaleOp(BasicTensorOp):
+    """Integers times a factor in fixed point: `x * multiplier * 2^(shift - 31) + zero`, cut to the range of `dtype`.
+
+    x is i32, or i64 if it rounds once; multiplier and shift are i32; zero is of `dtype`, which has 8 or
+    16 bits or is i32. All broadcast to x. With `rounding = "double"`, x is moved left by a positive shift, the product
+    is rounded to its upper half, ties upwards, and that is moved right by a negative shift, ties away from zero; with
+    "single" the product is rounded once, ties upwards. TensorFlow Lite MultiplyByQuantizedMultiplier, TOSA RESCALE.
+    """
+
+    name = "ms.rescale"
+    EXAMPLE: ClassVar[str] = "2x3xi32 3xi32 3xi32 i8 {dtype = i8}"
+    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"rounding": ("double", "single")}
+
+    x = operand_def(TensorType)
+    multiplier = operand_def(TensorType)
+    shift = operand_def(TensorType)
+    zero = opt_operand_def(TensorType)
+    target = dtype_property()
+    rounding = choice_property("double")
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        target, wide = named_dtype(self.name, self.plain("dtype")), self.word("rounding") == "single"
+        if target not in (*QUANTISED, "i32"):
+            raise InvalidAttribute(f"ms.rescale: dtype is {target}, not one of {', '.join(QUANTISED)}, i32")
+        if self.dtype(0) != "i32" and not (wide and self.dtype(0) == "i64"):
+            raise DtypeConflict(f"ms.rescale: x has element type {self.dtype(0)}, but must be i32{' or i64' * wide}")
+        for index, dtype in ((1, "i32"), (2, "i32"), (3, target))[: len(self.operands) - 1]:
+            if self.dtype(index) != dtype:
+                raise DtypeConflict(f"ms.rescale: operand {index} has element type {self.dtype(index)}, not {dtype}")
+            if not same_shape(broadcast_shapes(self.name, self.shape(0), self.shape(index)), self.shape(0)):
+                raise ShapeConflict(
+                    f"ms.rescale: operand {index} of {shape_text(self.shape(index))} does not broadcast to x of "
+                    f"{shape_text(self.shape(0))}"
+                )
+        return (tensor_type(target, self.shape(0)),)
+
+    def compute(self) -> Sequence[Statement]:
+        shape = self.result_shape()
+        args = [operand_read(self, i, shape) for i in range(len(self.operands))]
+        return (pointwise_statement(shape, self.scalar(*args)),)
+
+    def scalar(self, x: Scalar, multiplier: Scalar, shift: Scalar, *zero: Scalar) -> Scalar:
+        """The value of one element from those of the operands."""
+        value = (_rounded_twice if self.word("rounding") == "double" else _rounded_once)(x, multiplier, shift)
+        for each in zero:
+            value = apply("add", value, _cast(each, "i32"))
+        target = self.result_dtype()
+        if target == "i32":
+            return value
+        low, high = integer_range(target)
+        return Cast(apply("min", apply("max", value, constant(low, "i32")), constant(high, "i32")), target)
+
+
+def _rounded_once(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
+    right = Cast(apply("sub", constant(31, "i32"), shift), "i64")
+    half = apply("shl", constant(1, "i64"), apply("sub", right, constant(1, "i64")))
+    product = apply("mul", _cast(x, "i64"), Cast(multiplier, "i64"))
+    return Cast(apply("shr", apply("add", product, half), right), "i32")
+
+
+def _rounded_twice(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
+    zero, one = constant(0, "i32"), constant(1, "i32")
+    left, right = apply("max", shift, zero), apply("max", apply("sub", zero, shift), zero)
+    product = apply("mul", Cast(apply("shl", x, left), "i64"), Cast(multiplier, "i64"))
+    upper = Cast(apply("shr", apply("add", product, constant(1 << 30, "i64")), constant(31, "i64")), "i32")
+    mask = apply("sub", apply("shl", one, right), one)
+    limit = apply("add", apply("shr", mask, one), Cast(apply("lt", upper, zero), "i32"))
+    over = Cast(apply("gt", apply("and", upper, mask), limit), "i32")
+    return apply("add", apply("shr", upper, right), over)

@@ -31,6 +31,36 @@ def _requantize(op: MsOp, x: Array, scale: Array, zero: Array | None = None) -> 
     return _rounded(op, x.astype(real) * scale.astype(real), zero)
 
 
+@meaning("rescale")
+def _rescale(op: MsOp, x: Array, multiplier: Array, shift: Array, zero: Array | None = None) -> Array:
+    scale = multiply_once if op.word("rounding") == "single" else multiply_twice
+    value = scale(x, multiplier, shift)
+    value = value if zero is None else value + zero.astype(np.int32)
+    return np.clip(value, *integer_range(op.result_dtype())).astype(tensor_dtype(op.result_tensor()))
+
+
+def multiply_once(x: Array, multiplier: Array, shift: Array) -> Array:
+    """`x * multiplier * 2^(shift - 31)` in i32, rounded once, ties upwards."""
+    right = 31 - shift.astype(np.int64)
+    product = x.astype(np.int64) * multiplier.astype(np.int64)
+    return ((product + (1 << (right - 1))) >> right).astype(np.int32)
+
+
+def multiply_twice(x: Array, multiplier: Array, shift: Array) -> Array:
+    """The same rounded to the upper half of the product, and again where a negative shift moves that right."""
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0).astype(np.int32)
+    moved = np.left_shift(x, left, dtype=np.int32).astype(np.int64)
+    upper = ((moved * multiplier.astype(np.int64) + (1 << 30)) >> 31).astype(np.int32)
+    return divide_by_power(upper, right)
+
+
+def divide_by_power(x: Array, exponent: Array | int) -> Array:
+    """`x / 2^exponent` of i32, ties away from zero."""
+    mask = (np.int32(1) << np.asarray(exponent, np.int32)) - np.int32(1)
+    limit = (mask >> 1) + (x < 0)
+    return ((x >> np.asarray(exponent, np.int32)) + ((x & mask) > limit)).astype(np.int32)
+
+
 def _rounded(op: MsOp, real: Array, zero: Array | None) -> Array:
     low, high = integer_range(op.result_dtype())
     moved = np.round(real).astype(np.float32)
