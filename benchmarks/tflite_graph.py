@@ -1,10 +1,10 @@
 """A writer of `.tflite` files over the packages `flatbuffers` and `tflite`, and a program that runs them.
 
-    graph = TfliteGraph()
-    x = graph.input("x", (1, 4), Codes(0.5, 3))
-    y = graph.op("RELU", [x], (1, 4), Codes(0.25, -128))
-    data = graph.bytes([y])
-    results = run_micro(data, [np.zeros((1, 4), np.int8)])
+graph = TfliteGraph()
+x = graph.input("x", (1, 4), Codes(0.5, 3))
+y = graph.op("RELU", [x], (1, 4), Codes(0.25, -128))
+data = graph.bytes([y])
+results = run_micro(data, [np.zeros((1, 4), np.int8)])
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class TfliteGraph:
     buffers: list[bytes] = field(default_factory=lambda: [b""])
     inputs: list[int] = field(default_factory=list[int])
 
-    def _tensor(self, name: str, shape: Sequence[int], kind: Codes | str, buffer: int = 0, variable: bool = False) -> int:
+    def _tensor(
+        self, name: str, shape: Sequence[int], kind: Codes | str, buffer: int = 0, variable: bool = False
+    ) -> int:
         codes = kind if isinstance(kind, Codes) else None
         dtype = kind.dtype if isinstance(kind, Codes) else kind
         self.tensors.append(_Tensor(name or f"t{len(self.tensors)}", tuple(shape), dtype, codes, buffer, variable))
@@ -98,7 +100,7 @@ class TfliteGraph:
         options: tuple[str, Mapping[str, Any]] | None = None,
         custom: str = "",
     ) -> list[int]:
-        """An operator; `options` are a table of the schema by its fields: `("AddOptions", {"FusedActivation...": 1})`."""
+        """An operator; `options` are a table of the schema by its fields: `("PackOptions", {"Axis": 1})`."""
         outputs = [self._tensor("", shape, kind) for shape, kind in results]
         self.operators.append(_Operator(name, tuple(inputs), tuple(outputs), options, custom))
         return outputs
@@ -209,7 +211,7 @@ class _Writer:
         if operator.options is not None:
             name, fields = operator.options
             kind = getattr(self.schema.BuiltinOptions, name)
-            given = {k: self._numbers(v, np.int32) if isinstance(v, (list, tuple)) else v for k, v in fields.items()}
+            given = {k: self._numbers(v, np.int32) if not isinstance(v, int | float) else v for k, v in fields.items()}
             options = self._table(name, **given)
         return self._table(
             "Operator",

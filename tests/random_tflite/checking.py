@@ -39,7 +39,9 @@ def _difference(got: Array, wanted: Array) -> str | None:
         return f"{got.dtype} {got.shape} for {wanted.dtype} {wanted.shape}"
     if got.dtype.kind == "f":
         close = np.isclose(got, wanted, rtol=2e-5, atol=1e-5)
-        return None if close.all() else f"{(~close).sum()} of {close.size} differ: {got[~close][:3]}, {wanted[~close][:3]}"
+        return (
+            None if close.all() else f"{(~close).sum()} of {close.size} differ: {got[~close][:3]}, {wanted[~close][:3]}"
+        )
     if (got == wanted).all():
         return None
     other = got != wanted

@@ -28,14 +28,15 @@ class Draw:
         self.kinds: dict[int, Kind] = {}
 
     def among(self, *values: Any) -> Any:
-        return values[self.rng.integers(len(values))]
+        return values[int(self.rng.integers(len(values)))]
 
     def size(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))
 
     def codes(self, low: float = 0.002, high: float = 0.2) -> Codes:
         """A scale, drawn over orders of magnitude, and any zero point."""
-        return Codes(float(np.float32(np.exp(self.rng.uniform(np.log(low), np.log(high))))), self.size(-128, 127))
+        scale = float(np.exp(self.rng.uniform(float(np.log(low)), float(np.log(high)))))
+        return Codes(float(np.float32(scale)), self.size(-128, 127))
 
     def kind(self) -> Kind:
         return self.codes() if self.is_quantised else FLOAT
@@ -215,7 +216,9 @@ def function(draw: Draw) -> list[int]:
 def prelu(draw: Draw) -> list[int]:
     x, h, w, c = image(draw)
     if draw.is_quantised:
-        slope = draw.graph.constant(draw.rng.integers(-127, 128, (1, 1, c)).astype(np.int8), Codes(0.01, draw.size(-5, 5)))
+        slope = draw.graph.constant(
+            draw.rng.integers(-127, 128, (1, 1, c)).astype(np.int8), Codes(0.01, draw.size(-5, 5))
+        )
     else:
         slope = draw.graph.constant(draw.rng.standard_normal((1, 1, c)).astype(np.float32))
     return [draw.op("PRELU", [x, slope], (1, h, w, c))]
@@ -258,7 +261,7 @@ def moved(draw: Draw) -> list[int]:
         shape = [n + int(a.sum()) for n, a in zip(draw.shapes[y], amounts, strict=True)]
         return [draw.op(name, [y, draw.ints(amounts)], shape, kind, options=("MirrorPadOptions", {"Mode": mode}))]
     if name == "TRANSPOSE":
-        perm = draw.rng.permutation(4)
+        perm: list[int] = draw.rng.permutation(4).tolist()
         return [draw.op(name, [y, draw.ints(perm)], [draw.shapes[y][a] for a in perm], kind)]
     if name == "CONCATENATION":
         axis = draw.size(1, 3)
@@ -289,12 +292,16 @@ def moved(draw: Draw) -> list[int]:
 
 @maker
 def resized(draw: Draw) -> list[int]:
-    x, h, w, c = image(draw)
+    x, _, _, c = image(draw)
     size = draw.size(1, 15), draw.size(1, 15)
     bilinear, mode = draw.size(0, 1), draw.size(0, 2)
-    name, kind = ("RESIZE_BILINEAR", "ResizeBilinearOptions") if bilinear else (
-        "RESIZE_NEAREST_NEIGHBOR",
-        "ResizeNearestNeighborOptions",
+    name, kind = (
+        ("RESIZE_BILINEAR", "ResizeBilinearOptions")
+        if bilinear
+        else (
+            "RESIZE_NEAREST_NEIGHBOR",
+            "ResizeNearestNeighborOptions",
+        )
     )
     fields = {"AlignCorners": mode == 1, "HalfPixelCenters": mode == 2}
     return [draw.op(name, [x, draw.ints(size)], (1, *size, c), draw.kinds[x], options=(kind, fields))]

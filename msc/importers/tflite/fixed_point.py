@@ -33,12 +33,12 @@ def factor(real: float) -> tuple[int, int]:
 
 def round_away(real: float) -> int:
     """The nearest integer, ties away from zero."""
-    return int(math.floor(abs(real) + 0.5)) * (1 if real >= 0 else -1)
+    return math.floor(abs(real) + 0.5) * (1 if real >= 0 else -1)
 
 
 def high_mul(a: Array, b: Array | int) -> Array:
     """The upper half of the doubled product, ties upwards."""
-    return multiply_twice(np.asarray(a, np.int32), np.asarray(b, np.int32), np.int32(0))
+    return multiply_twice(a, b, 0)
 
 
 def shifted(x: Array, left: int) -> Array:
@@ -81,13 +81,13 @@ def _reciprocal(x: Array) -> Array:
 
 
 def logistic(x: Array) -> Array:
-    """1 / (1 + exp(-x)) with no integer bits, of x with four."""
+    """The sigmoid, 1 / (1 + exp(-x)), with no integer bits, of x with four."""
     positive = shifted(_reciprocal(exp_of_negative(-np.abs(x), 4)), 1)
     return np.where(x == 0, 1 << 30, np.where(x > 0, positive, _ONE - positive)).astype(np.int32)
 
 
 def tanh(x: Array) -> Array:
-    """tanh(x) with no integer bits, of x with four."""
+    """The hyperbolic tangent with no integer bits, of x with four."""
     magnitude = shifted(_reciprocal(exp_of_negative(-np.abs(x), 5)) - np.int32(1 << 29), 2)
     return np.where(x == 0, 0, np.where(x > 0, magnitude, -magnitude)).astype(np.int32)
 

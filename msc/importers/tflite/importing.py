@@ -26,12 +26,14 @@ from msc.ir.entry import ENTRY
 from msc.ir.errors import code_of, help_of
 from msc.ir.locations import file_location
 from msc.support.diagnostics import Diagnostic, Location, MscError, near_match
-from msc.support.naming import identifier, unique, value_hint
+from msc.support.naming import identifier, value_hint
 
 _LISTED = 20
 
 REASONS: Mapping[str, str] = {
-    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "WHERE", "UNIQUE"), "its size depends on data"),
+    **dict.fromkeys(
+        ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "WHERE", "UNIQUE"), "its size depends on data"
+    ),
     **dict.fromkeys(("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL"), "its numbers are no one's contract"),
     **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"), "it works on strings"),
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"), "variables are not imported"),
@@ -124,9 +126,7 @@ def _line(record: OperatorRecord, count: int) -> str:
     return f"{text}: {reason}" if reason else text + (f"; did you mean '{near}'?" if near else "")
 
 
-def _import(
-    record: OperatorRecord, graph: Graph, scope: dict[int, TfliteValue], builder: Builder, file: str
-) -> None:
+def _import(record: OperatorRecord, graph: Graph, scope: dict[int, TfliteValue], builder: Builder, file: str) -> None:
     place = Location(f"{file} ({operator_label(record)})", record.index + 1, 1)
     inputs = [None if k < 0 else _input(graph, k, scope, record, place) for k in record.inputs]
     outputs = [graph.tensors[k] for k in record.outputs]
@@ -171,7 +171,9 @@ def _argument(graph: Graph, index: int, entry: Block) -> TfliteValue:
 
 def _dtype(tensor: TensorRecord, what: str) -> str:
     if tensor.dtype is None:
-        raise failure("MSC0704", f"{what} '{shown(tensor.name)}' is of type {tensor.type}, which msc does not compute on")
+        raise failure(
+            "MSC0704", f"{what} '{shown(tensor.name)}' is of type {tensor.type}, which msc does not compute on"
+        )
     return dtype_text(tensor.dtype)
 
 

@@ -45,10 +45,14 @@ class Codes:
         return low, high if bounds[1] is None else min(high, self.code(bounds[1]))
 
 
-def is_quantised(value: TfliteValue | TensorRecord) -> bool:
-    """Whether a tensor's elements are integers that stand for reals."""
-    dtype = value.dtype if isinstance(value.dtype, str) else None if value.dtype is None else dtype_text(value.dtype)
-    return dtype in QUANTISED and value.quantisation is not None
+def is_quantised(value: TfliteValue) -> bool:
+    """Whether a tensor is of a type whose elements stand for reals where an operator computes on them."""
+    return value.dtype in QUANTISED
+
+
+def has_codes(value: TfliteValue) -> bool:
+    """Whether the file says what a tensor's integers stand for."""
+    return is_quantised(value) and value.quantisation is not None
 
 
 def codes(node: Node, index: int) -> Codes:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -231,9 +231,9 @@ class _Reader:
 
     def _quantisation(self, table: Any, name: str, shape: tuple[int, ...]) -> Quantisation | None:
         """Scales and zero points, if there are any. Raises MSC0730."""
-        scales = np.zeros(0, np.float32) if table is None or table.ScaleLength() == 0 else table.ScaleAsNumpy()
-        if scales.size == 0:
+        if table is None or table.ScaleLength() == 0:
             return None
+        scales = table.ScaleAsNumpy()
         zeros = np.zeros(scales.size, np.int64) if table.ZeroPointLength() == 0 else table.ZeroPointAsNumpy()
         zeros = np.broadcast_to(zeros, scales.shape) if zeros.size == 1 else zeros
         self._spend(scales.size)
@@ -287,4 +287,5 @@ def _unpacked(data: Array, count: int) -> Array:
 
 def _names(enumeration: Any) -> dict[int, str]:
     """The names of an enumeration of the schema, by number."""
-    return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
+    given = cast("dict[str, object]", vars(enumeration))
+    return {value: name for name, value in given.items() if isinstance(value, int)}

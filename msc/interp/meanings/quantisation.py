@@ -46,11 +46,11 @@ def multiply_once(x: Array, multiplier: Array, shift: Array) -> Array:
     return ((product + (1 << (right - 1))) >> right).astype(np.int32)
 
 
-def multiply_twice(x: Array, multiplier: Array, shift: Array) -> Array:
+def multiply_twice(x: Array, multiplier: Array | int, shift: Array | int) -> Array:
     """The same rounded to the upper half of the product, and again where a negative shift moves that right."""
-    left, right = np.maximum(shift, 0), np.maximum(-shift, 0).astype(np.int32)
+    left, right = (np.maximum(sign * np.asarray(shift, np.int32), 0) for sign in (1, -1))
     moved = np.left_shift(x, left, dtype=np.int32).astype(np.int64)
-    upper = ((moved * multiplier.astype(np.int64) + (1 << 30)) >> 31).astype(np.int32)
+    upper = ((moved * np.asarray(multiplier, np.int64) + (1 << 30)) >> 31).astype(np.int32)
     return divide_by_power(upper, right)
 
 

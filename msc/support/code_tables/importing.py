@@ -5,11 +5,16 @@ from __future__ import annotations
 from msc.support.code_tables.entry import Code
 
 CODES: tuple[Code, ...] = (
-    Code("MSC0701", "model cannot be read", "The ONNX file does not exist, may not be read, or is not a plain file."),
+    Code(
+        "MSC0701",
+        "model cannot be read",
+        "The file of the model does not exist, may not be read, or is not a plain file.",
+    ),
     Code(
         "MSC0702",
-        "not an ONNX model",
-        "The file is not an ONNX protobuf, or is truncated or damaged, or holds no graph.",
+        "not a model",
+        "The file is not what its name says (an ONNX protobuf, a TFLite FlatBuffer), or is truncated or damaged, or"
+        " holds no graph.",
     ),
     Code(
         "MSC0703",
@@ -80,13 +85,20 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0717",
         "package is missing",
-        "Reading ONNX files needs the package `onnx`, which the extra `onnx` of msc installs; `msc verify"
-        " --against onnxruntime` needs the package `onnxruntime`.",
+        "Reading ONNX files needs the package `onnx`, which the extra `onnx` of msc installs; TFLite files need `tflite`"
+        " and `flatbuffers`, of the extra `tflite`; `msc verify --against onnxruntime` needs the package `onnxruntime`.",
     ),
     Code(
         "MSC0721",
         "ONNX Runtime does not run the model",
         "`msc verify --against onnxruntime` runs the file with ONNX Runtime; what it says stands in the message.",
+    ),
+    Code(
+        "MSC0730",
+        "scales of a quantised model are not usable",
+        "A tensor of integers lacks a scale where its operator needs one, has several where one is needed, or has one"
+        " that no kernel computes with. The converter writes all scales when it is given a representative data set and"
+        " 8-bit inputs and outputs.",
     ),
     Code(
         "MSC0718",

@@ -61,6 +61,13 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("{dtype = ui16}", "4x33xi32 33xf32"),
         ("{dtype = i16}", "2x0xi32 f32 i16"),
     ),
+    "rescale": (
+        ("{dtype = i8}", "i32 i32 i32"),
+        ("{dtype = ui8}", "3x17xi32 i32 i32 ui8"),
+        ("{dtype = i8}", "2x5x7xi32 5x1xi32 5x1xi32 i8"),
+        ('{dtype = i16, rounding = "single"}', "4x33xi64 33xi32 33xi32"),
+        ("{dtype = i32}", "2x0xi32 i32 i32 i32"),
+    ),
     "softmax log_softmax": (
         ("", "1xT"),
         ("", "3x17xT"),

@@ -63,6 +63,8 @@ CASES: list[tuple[str, str]] = [
     ("ms.dequantize %0, %1, %2", "2x3x4xui8 3x1xf32 3x1xui8"),
     ("ms.requantize %0, %1 {dtype = ui16}", "3x4xi32 f32"),
     ("ms.requantize %0, %1, %2 {dtype = i8}", "3x4xi32 4xf32 i8"),
+    ("ms.rescale %0, %1, %2 {dtype = i32}", "3x4xi32 i32 i32"),
+    ('ms.rescale %0, %1, %2, %3 {dtype = i8, rounding = "single"}', "3x4xi64 4xi32 4xi32 i8"),
     ("ms.softmax %0 {axis = 0}", "3x4xf32"),
     ("ms.cumsum %0 {exclusive = true}", "3x4xf32"),
     ("ms.cumsum %0 {axis = 0, reverse = true}", "3x4xi32"),

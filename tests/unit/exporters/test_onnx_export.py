@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 runtime: Any = importlib.import_module("onnxruntime")
 
 ABSENT = {"compute", "scatter_add", "stop_gradient"} | set(
-    "bit_cast dilate windows transform_axis subpixel_conv yield parameter get_parameter constant".split()
+    "bit_cast dilate windows transform_axis subpixel_conv rescale yield parameter get_parameter constant".split()
     + "all_reduce all_gather reduce_scatter all_to_all broadcast all_slice send_recv".split()
 )
 """What ONNX 18 does not have, most of which is made by passes, and what is no operation of a case."""

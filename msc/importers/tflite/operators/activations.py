@@ -19,7 +19,6 @@ from msc.importers.tflite.integers import (
     codes,
     is_quantised,
     limited,
-    looked_up,
     rescaled,
     result_codes,
 )
@@ -72,7 +71,7 @@ def _relu(node: Node) -> TfliteValue:
     low, high = (result.zero, None) if bounds is None else (result.code(b) for b in bounds)
 
     def function(x: Array) -> Array:
-        y = multiply_twice(x, np.int32(multiplier), np.int32(shift)) + result.zero
+        y = multiply_twice(x, multiplier, shift) + result.zero
         return np.clip(y, low, high)
 
     return by_table(node, function)
@@ -88,8 +87,8 @@ def _leaky_relu(node: Node) -> TfliteValue:
     scaled = fixed_point.factor(abs(float(F32(given.scale * F32(alpha)) / result.scale)))
 
     def function(x: Array) -> Array:
-        below = multiply_twice(x, np.int32(scaled[0]), np.int32(scaled[1])) * (-1 if alpha < 0 else 1)
-        return np.where(x >= 0, multiply_twice(x, np.int32(plain[0]), np.int32(plain[1])), below) + result.zero
+        below = multiply_twice(x, *scaled) * (-1 if alpha < 0 else 1)
+        return np.where(x >= 0, multiply_twice(x, *plain), below) + result.zero
 
     return by_table(node, function)
 
@@ -167,7 +166,7 @@ def _saturating(node: Node) -> TfliteValue:
     unsigned = 128 if result_codes(node).dtype == "ui8" else 0
 
     def function(x: Array) -> Array:
-        fixed = multiply_twice(x, np.int32(min(multiplier, (1 << 31) - 1)), np.int32(shift))
+        fixed = multiply_twice(x, min(multiplier, (1 << 31) - 1), shift)
         value = divide_by_power(fixed_point.tanh(fixed), 24) if is_tanh else _of_byte(fixed_point.logistic(fixed))
         value = np.where(x <= -radius, -128, np.where(x >= radius, 127, value))
         return np.clip(value, -128, 127) + unsigned
@@ -202,7 +201,7 @@ def _softmax_of_bytes(node: Node, x: TfliteValue, beta: float, axis: int) -> Tfl
     if not 0 <= shift <= 30:
         raise node.failure("MSC0730", f"its input's scale {given.scale} times beta {beta} is out of all bounds")
     steps = -np.arange(256, dtype=np.int32)
-    exps = fixed_point.exp_of_negative(multiply_twice(steps, np.int32(multiplier), np.int32(shift)), 5)
+    exps = fixed_point.exp_of_negative(multiply_twice(steps, multiplier, shift), 5)
     exps = np.where(steps >= -fixed_point.input_radius(5, shift), exps, 0).astype(np.int32)
     largest = node.cast(node(ms.ReduceMaxOp, x, axis=[axis], keep_dims=True), "i32")
     places = node(ms.SubOp, largest, node.cast(x, "i32"))
@@ -254,9 +253,9 @@ def _by_floats(node: Node) -> TfliteValue:
     given, result = codes(node, 0), result_codes(node)
 
     def function(x: Array) -> Array:
-        real = given.scale * x.astype(F32)
-        value = np.where(real < 0, np.exp(real) - F32(1), real).astype(F32)
-        return _rounded(value * F32(1 / result.scale)) + result.zero
+        real: Array = given.scale * x.astype(F32)
+        value: Array = np.where(real < 0, np.exp(real) - F32(1), real) * F32(1 / result.scale)
+        return _rounded(value) + result.zero
 
     return by_table(node, function)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-
 from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
 from msc.importers.tflite.integers import (
     F32,
     centred,
     codes,
+    has_codes,
     is_quantised,
     limited,
     rescaled,
@@ -95,7 +95,7 @@ def _extreme(node: Node) -> TfliteValue:
 def check_one_scale(node: Node, *values: TfliteValue) -> None:
     """Raise MSC0730 unless quantised inputs have the scale and the zero point of the result."""
     for index, value in enumerate(values):
-        if is_quantised(value):
+        if has_codes(value):
             given, result = codes(node, index), result_codes(node)
             if given.scale != result.scale or given.zero != result.zero:
                 raise node.failure("MSC0730", f"input {index} has another scale or zero point than its output")
@@ -153,7 +153,7 @@ _COMPARISONS: dict[str, type[MsOp]] = {
 def _comparison(node: Node) -> TfliteValue:
     layout = node.layout(node[0], node[1])
     a, b = layout.take(node[0]), layout.take(node[1])
-    if is_quantised(node[0]):
+    if has_codes(node[0]):
         a, b = (
             rescaled(node, node(ms.ShiftLeftOp, centred(node, x, c.zero), 8), float(c.scale))
             for x, c in ((a, codes(node, 0)), (b, codes(node, 1)))
@@ -204,5 +204,3 @@ def _select(node: Node) -> TfliteValue:
         condition = node.reshape(condition, (*condition.shape, *(1 for _ in range(a.rank - 1))))
     layout = node.layout(condition, a, b)
     return layout.give(node(ms.SelectOp, *(layout.take(v) for v in (condition, a, b))))
-
-

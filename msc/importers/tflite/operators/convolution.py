@@ -18,6 +18,7 @@ from msc.importers.tflite.integers import (
     by_factors,
     centred,
     codes,
+    has_codes,
     is_quantised,
     limited,
     rescaled,
@@ -30,9 +31,7 @@ from msc.importers.tflite.registry import importer
 SAME, VALID = 0, 1
 
 
-def padding_of(
-    node: Node, mode: int, spatial: Sequence[int], windows: Sequence[Window]
-) -> list[tuple[int, int]]:
+def padding_of(node: Node, mode: int, spatial: Sequence[int], windows: Sequence[Window]) -> list[tuple[int, int]]:
     """What SAME or VALID adds before and after each spatial axis."""
     if mode not in (SAME, VALID):
         raise node.failure("MSC0711", f"its padding has the number {mode}")
@@ -91,7 +90,7 @@ def _groups(node: Node, channels: int, taken: int) -> int:
 
 def _real_weight(node: Node, w: TfliteValue, axis: int) -> TfliteValue:
     """Weights of reals; those of integers beside an input of reals are weights alone: what they stand for."""
-    if not is_quantised(w) or w.quantisation is None:
+    if not has_codes(w) or w.quantisation is None:
         return node.cast(w, "f32")
     shape = [-1 if a == w.quantisation.axis and w.quantisation.scales.size > 1 else 1 for a in range(w.rank)]
     scale = node.constant(w.quantisation.scales.reshape(shape if w.quantisation.scales.size > 1 else ()))
@@ -172,7 +171,9 @@ def _rescaled_sums(node: Node, sums: TfliteValue, factors: Array, result: Codes,
     arrays = [np.array(c, np.int32).reshape(along if many else (-1,)) for c in zip(*pairs, strict=True)]
     multiplier, shift = (node.constant(a if many else a[0]) for a in arrays)
     target = element_type(result.dtype)
-    return node(ms.RescaleOp, sums, multiplier, shift, node.scalar(result.zero, result.dtype), dtype=target, rounding="single")
+    return node(
+        ms.RescaleOp, sums, multiplier, shift, node.scalar(result.zero, result.dtype), dtype=target, rounding="single"
+    )
 
 
 @importer("TRANSPOSE_CONV")

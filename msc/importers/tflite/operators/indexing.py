@@ -47,7 +47,9 @@ def _extreme(node: Node) -> TfliteValue:
     x, name = node[0], node.record.name
     axis = node.axis(node.int_(1, "axis"), x.rank)
     layout = node.layout(x)
-    place = node(ms.ArgmaxOp if name == "ARG_MAX" else ms.ArgminOp, layout.take(x), axis=layout.axis(axis), keep_dims=True)
+    place = node(
+        ms.ArgmaxOp if name == "ARG_MAX" else ms.ArgminOp, layout.take(x), axis=layout.axis(axis), keep_dims=True
+    )
     whole = layout.give(place)
     options = node.options("ArgMaxOptions" if name == "ARG_MAX" else "ArgMinOptions")
     wide = int(options.OutputType()) == schema().TensorType.INT64
@@ -91,7 +93,9 @@ def _range(node: Node) -> TfliteValue:
     count = math.ceil((float(limit) - float(start)) / float(delta)) if delta else _MOST + 1
     if not 0 <= count <= _MOST:
         raise node.failure("MSC0708", f"from {start} to {limit} by {delta} there are too many numbers, or none")
-    return node.constant((start + delta * np.arange(count)).astype(node[0].array.dtype if node[0].array is not None else "i4"))
+    return node.constant(
+        (start + delta * np.arange(count)).astype(node[0].array.dtype if node[0].array is not None else "i4")
+    )
 
 
 @importer("CUMSUM")

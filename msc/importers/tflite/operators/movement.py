@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from msc.dialects import ms
-from msc.importers.tflite.integers import centred, codes, is_quantised, limited, rescaled, result_codes
+from msc.importers.tflite.integers import centred, codes, has_codes, limited, rescaled, result_codes
 from msc.importers.tflite.node import Node, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only
 from msc.importers.tflite.registry import importer
@@ -65,7 +65,7 @@ def _concatenation(node: Node) -> TfliteValue:
     axis, activation = node.axis(int(options.Axis()), values[0].rank), int(options.FusedActivationFunction())
     layout = node.layout(*values)
     parts = [layout.take(v) for v in values]
-    if not is_quantised(values[0]):
+    if not has_codes(values[0]):
         y = node(ms.ConcatOp, *parts, axis=layout.axis(axis))
         return layout.give(activated(node, y, activation) if activation else y)
     result = result_codes(node)
@@ -172,7 +172,7 @@ def _pad(node: Node) -> TfliteValue:
     value: float = 0
     if len(node) > 2 and node.get(2) is not None:
         value = float(node.known(2, "padding value").reshape(-1)[0])
-    elif is_quantised(x):
+    elif has_codes(x):
         value = result_codes(node).zero
     layout = node.layout(x)
     begin, end = (layout.order([int(n) for n in amounts[:, k]]) for k in (0, 1))
@@ -251,7 +251,7 @@ def _batches(node: Node) -> TfliteValue:
         raise node.failure("MSC0711", f"its block and its padding do not fit a {x.type}")
     batch, inner, rest = x.shape[0], x.shape[1 : count + 1], list(x.shape[count + 1 :])
     if node.record.name == "SPACE_TO_BATCH_ND":
-        value = float(result_codes(node).zero) if is_quantised(x) else 0.0
+        value = float(result_codes(node).zero) if has_codes(x) else 0.0
         begin, end = ([0, *(int(n) for n in amounts[:, k]), *(0 for _ in rest)] for k in (0, 1))
         x = node(ms.PadOp, x, pad=[*begin, *end], value=value)
         inner = x.shape[1 : count + 1]
@@ -273,5 +273,3 @@ def _batches(node: Node) -> TfliteValue:
     begin = [0, *(int(n) for n in amounts[:, 0]), *(0 for _ in rest)]
     end = [images, *(n - int(c) for n, c in zip(whole, amounts[:, 1], strict=True)), *rest]
     return node(ms.SliceOp, y, begin=begin, end=end)
-
-

@@ -62,5 +62,3 @@ def divided(node: Node, x: TfliteValue, count: TfliteValue) -> TfliteValue:
     half = node(ms.ShiftRightOp, count, 1)
     sign = node(ms.SelectOp, node(ms.GreaterOp, x, 0), half, node(ms.SubOp, node.scalar(0, "i32"), half))
     return node(ms.DivOp, node(ms.AddOp, x, sign), count)
-
-

@@ -7,7 +7,7 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.arrays import dtype_text
 from msc.dialects.element_types import element_type, is_float
-from msc.importers.tflite.integers import is_quantised, result_codes
+from msc.importers.tflite.integers import has_codes, result_codes
 from msc.importers.tflite.node import Node, TfliteValue
 from msc.importers.tflite.operators.movement import requantized
 from msc.importers.tflite.registry import importer
@@ -20,7 +20,7 @@ def _quantize(node: Node) -> TfliteValue:
     x, result = node[0], result_codes(node)
     layout = node.layout(x)
     taken = layout.take(x)
-    if is_quantised(x):
+    if has_codes(x):
         return layout.give(requantized(node, taken))
     if not is_float(x.dtype):
         raise node.failure("MSC0730", f"its input of {x.dtype} has no scale")
@@ -41,7 +41,7 @@ def _quantize(node: Node) -> TfliteValue:
 def _dequantize(node: Node) -> TfliteValue:
     x = node[0]
     layout = node.layout(x)
-    if not is_quantised(x) or x.quantisation is None:
+    if not has_codes(x) or x.quantisation is None:
         if not is_float(x.dtype):
             raise node.failure("MSC0730", f"its input of {x.dtype} has no scale")
         return layout.give(node.cast(layout.take(x), "f32"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from msc.dialects import ms
@@ -81,5 +80,3 @@ def _places(old: int, new: int, corners: bool, centres: bool) -> tuple[Array, Ar
     high = np.minimum(np.sign(at + 1023) * (np.abs(at + 1023) >> 10), old - 1)
     low = np.minimum(low, old - 1)
     return low, np.maximum(high, 0), at - low * 1024
-
-

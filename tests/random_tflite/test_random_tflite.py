@@ -1,0 +1,19 @@
+"""A slice of the random operators: each maker of floats and of integers, some of them as C."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.random_tflite.checking import problems
+from tests.random_tflite.drawing import MAKERS
+
+COMPILED = ("network",)
+"""Each operator's C is tested elsewhere."""
+
+
+@pytest.mark.parametrize("is_quantised", [False, True], ids=["floats", "integers"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_operators_equal_tflm(name: str, is_quantised: bool) -> None:
+    for seed in range(3):
+        compiles = is_quantised and name in COMPILED and seed == 0
+        assert list(problems(name, seed, is_quantised=is_quantised, compiles=compiles)) == []
