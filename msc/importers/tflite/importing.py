@@ -19,8 +19,8 @@ from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.shapes import tensor_type
 from msc.importers.imported import Imported
 from msc.importers.tflite.failures import failure, shown
-from msc.importers.tflite.model import Graph, OperatorRecord, TensorRecord, read_file, read_model
-from msc.importers.tflite.node import Builder, Node, TfliteValue, operator_label
+from msc.importers.tflite.model import Subgraph, OperatorRecord, TensorRecord, read_file, read_model
+from msc.importers.tflite.node import TfliteBuilder, TfliteNode, TfliteValue, operator_label
 from msc.importers.tflite.registry import importer
 from msc.ir.entry import ENTRY
 from msc.ir.errors import code_of, help_of
@@ -74,14 +74,14 @@ class _Faults:
             raise MscError(Diagnostic("MSC0790", message, self._place)) from error
 
 
-def build_module(graphs: Sequence[Graph], name: str) -> Imported:
+def build_module(graphs: Sequence[Subgraph], name: str) -> Imported:
     """The module of a file's main subgraph, its first one. Raises MSC0702 to MSC0714, MSC0730, MSC0790."""
     if not graphs:
         raise failure("MSC0702", f"'{name}' holds no graph")
     graph = graphs[0]
     _check_supported(graph)
     entry = Block()
-    builder = Builder(entry)
+    builder = TfliteBuilder(entry)
     scope = {index: _argument(graph, index, entry) for index in dict.fromkeys(graph.inputs)}
     for record in graph.operators:
         _import(record, graph, scope, builder, name)
@@ -97,7 +97,7 @@ def build_module(graphs: Sequence[Graph], name: str) -> Imported:
     return Imported(module, builder.parameters, tuple(names))
 
 
-def _check_supported(graph: Graph) -> None:
+def _check_supported(graph: Subgraph) -> None:
     """Raise one MSC0710 that lists every operator without importer: where it is first, how often, and what to do."""
     missing: Counter[str] = Counter()
     first: dict[str, OperatorRecord] = {}
@@ -126,7 +126,9 @@ def _line(record: OperatorRecord, count: int) -> str:
     return f"{text}: {reason}" if reason else text + (f"; did you mean '{near}'?" if near else "")
 
 
-def _import(record: OperatorRecord, graph: Graph, scope: dict[int, TfliteValue], builder: Builder, file: str) -> None:
+def _import(
+    record: OperatorRecord, graph: Subgraph, scope: dict[int, TfliteValue], builder: TfliteBuilder, file: str
+) -> None:
     place = Location(f"{file} ({operator_label(record)})", record.index + 1, 1)
     inputs = [None if k < 0 else _input(graph, k, scope, record, place) for k in record.inputs]
     outputs = [graph.tensors[k] for k in record.outputs]
@@ -134,7 +136,7 @@ def _import(record: OperatorRecord, graph: Graph, scope: dict[int, TfliteValue],
     assert import_ is not None
     builder.location = file_location(place.file, place.line, place.column)
     with _Faults(operator_label(record), place):
-        result = import_(Node(record, inputs, outputs, builder, place))
+        result = import_(TfliteNode(record, inputs, outputs, builder, place))
     results = result if isinstance(result, Sequence) else (result,)
     if len(results) < len(outputs):
         message = f"{operator_label(record)} has {len(outputs)} outputs, but gives {len(results)}"
@@ -158,7 +160,7 @@ def _declared(tensor: TensorRecord, value: TfliteValue, record: OperatorRecord, 
     )
 
 
-def _argument(graph: Graph, index: int, entry: Block) -> TfliteValue:
+def _argument(graph: Subgraph, index: int, entry: Block) -> TfliteValue:
     tensor = graph.tensors[index]
     dtype = _dtype(tensor, "input")
     type_ = tensor_type(dtype, tensor.shape)
@@ -178,7 +180,7 @@ def _dtype(tensor: TensorRecord, what: str) -> str:
 
 
 def _input(
-    graph: Graph, index: int, scope: dict[int, TfliteValue], record: OperatorRecord, place: Location
+    graph: Subgraph, index: int, scope: dict[int, TfliteValue], record: OperatorRecord, place: Location
 ) -> TfliteValue:
     if index not in scope:
         value = _constant(graph.tensors[index])
@@ -206,7 +208,7 @@ def _constant(tensor: TensorRecord) -> TfliteValue | None:
     return TfliteValue(type_, array, label=tensor.name, quantisation=tensor.quantisation)
 
 
-def _output(graph: Graph, index: int, scope: dict[int, TfliteValue]) -> TfliteValue:
+def _output(graph: Subgraph, index: int, scope: dict[int, TfliteValue]) -> TfliteValue:
     tensor = graph.tensors[index]
     value = scope.get(index) or _constant(tensor)
     if value is None:
@@ -214,7 +216,7 @@ def _output(graph: Graph, index: int, scope: dict[int, TfliteValue]) -> TfliteVa
     return value
 
 
-def _names(graph: Graph, indices: Sequence[int] | Mapping[int, None]) -> list[str]:
+def _names(graph: Subgraph, indices: Sequence[int] | Mapping[int, None]) -> list[str]:
     """Names of inputs or outputs, each once: the file's need not differ."""
     taken = set[str]()
     names: list[str] = []

@@ -12,7 +12,7 @@ from msc.dialects.element_types import element_type
 from msc.dialects.ms.quantisation import QUANTISED
 from msc.importers.tflite import fixed_point
 from msc.importers.tflite.model import TensorRecord
-from msc.importers.tflite.node import Layout, Node, TfliteValue
+from msc.importers.tflite.node import Layout, TfliteNode, TfliteValue
 from msc.poly.compute import integer_range
 
 F32 = np.float32
@@ -21,7 +21,7 @@ F32 = np.float32
 class Codes:
     """How the integers of a tensor stand for reals: one scale and zero point. Raises MSC0730 if there is no such."""
 
-    def __init__(self, node: Node, of: TfliteValue | TensorRecord, what: str) -> None:
+    def __init__(self, node: TfliteNode, of: TfliteValue | TensorRecord, what: str) -> None:
         found, dtype = of.quantisation, of.dtype
         self.dtype = dtype if isinstance(dtype, str) else "" if dtype is None else dtype_text(dtype)
         if found is None or found.scales.size != 1 or not found.scales[0] > 0:
@@ -55,24 +55,24 @@ def has_codes(value: TfliteValue) -> bool:
     return is_quantised(value) and value.quantisation is not None
 
 
-def codes(node: Node, index: int) -> Codes:
+def codes(node: TfliteNode, index: int) -> Codes:
     """Those of an input."""
     return Codes(node, node[index], f"input {index}")
 
 
-def result_codes(node: Node, index: int = 0) -> Codes:
+def result_codes(node: TfliteNode, index: int = 0) -> Codes:
     """Those of an output."""
     return Codes(node, node.output(index), f"output {index}")
 
 
-def centred(node: Node, x: TfliteValue, zero: int) -> TfliteValue:
+def centred(node: TfliteNode, x: TfliteValue, zero: int) -> TfliteValue:
     """Integers as i32 without their zero point."""
     wide = node.cast(x, "i32")
     return node(ms.SubOp, wide, zero) if zero else wide
 
 
 def rescaled(
-    node: Node,
+    node: TfliteNode,
     x: TfliteValue,
     reals: float | Sequence[float] | Array,
     *,
@@ -87,7 +87,7 @@ def rescaled(
 
 
 def by_factors(
-    node: Node,
+    node: TfliteNode,
     x: TfliteValue,
     factors: Sequence[tuple[int, int]],
     *,
@@ -107,7 +107,7 @@ def by_factors(
     return node(ms.RescaleOp, x, multiplier, shift, offset, dtype=element_type(dtype))
 
 
-def limited(node: Node, x: TfliteValue, low: int, high: int) -> TfliteValue:
+def limited(node: TfliteNode, x: TfliteValue, low: int, high: int) -> TfliteValue:
     """Integers between limits; none is written for one that the type has anyhow."""
     least, most = integer_range(x.dtype)
     if low > high:
@@ -116,7 +116,7 @@ def limited(node: Node, x: TfliteValue, low: int, high: int) -> TfliteValue:
     return node(ms.MinimumOp, x, high) if high < most else x
 
 
-def by_table(node: Node, function: Callable[[Array], Array]) -> TfliteValue:
+def by_table(node: TfliteNode, function: Callable[[Array], Array]) -> TfliteValue:
     """A function of each quantised number of 8 bits, by a table that is made at import.
 
     `function` takes all numbers of the input's type as i32 without the zero point, and gives those of the result's.
@@ -130,7 +130,7 @@ def by_table(node: Node, function: Callable[[Array], Array]) -> TfliteValue:
     return looked_up(node, node.layout(x), x, found.astype(numpy_dtype(result.dtype)), low)
 
 
-def looked_up(node: Node, layout: Layout, x: TfliteValue, table: Array, low: int) -> TfliteValue:
+def looked_up(node: TfliteNode, layout: Layout, x: TfliteValue, table: Array, low: int) -> TfliteValue:
     """The entries of a table at the places `x - low`."""
     places = node.cast(layout.take(x), "i32")
     places = node(ms.SubOp, places, low) if low else places

@@ -112,7 +112,7 @@ class OperatorRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Subgraph:
     """A subgraph."""
 
     name: str
@@ -122,7 +122,7 @@ class Graph:
     operators: list[OperatorRecord] = field(default_factory=list[OperatorRecord])
 
 
-def read_file(path: Path) -> list[Graph]:
+def read_file(path: Path) -> list[Subgraph]:
     """The subgraphs of a file. Raises MSC0701 (unreadable), and what `read_model` raises."""
     try:
         data = content(path, LARGEST)
@@ -132,7 +132,7 @@ def read_file(path: Path) -> list[Graph]:
     return read_model(data, str(path))
 
 
-def read_model(data: bytes, name: str) -> list[Graph]:
+def read_model(data: bytes, name: str) -> list[Subgraph]:
     """The subgraphs of a file's bytes. Raises MSC0702 for a damaged file, MSC0704, MSC0708, MSC0709 and MSC0714."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise failure("MSC0702", f"'{name}' is not a TensorFlow Lite model: it does not begin as one ('TFL3')")
@@ -161,14 +161,14 @@ class _Reader:
         self._operators = _names(schema().BuiltinOperator)
         self._types = _names(schema().TensorType)
 
-    def graphs(self) -> Iterator[Graph]:
+    def graphs(self) -> Iterator[Subgraph]:
         codes = list(self._each(self._model.OperatorCodesLength(), self._model.OperatorCodes))
         for graph in self._each(self._model.SubgraphsLength(), self._model.Subgraphs):
             tensors = [self._tensor(t) for t in self._each(graph.TensorsLength(), graph.Tensors)]
             operators = list(self._each(graph.OperatorsLength(), graph.Operators))
             records = [self._operator(k, each, codes, len(tensors)) for k, each in enumerate(operators)]
             inputs, outputs = (self._indices(v, len(tensors)) for v in (graph.InputsAsNumpy(), graph.OutputsAsNumpy()))
-            yield Graph(self._text(graph.Name()), tensors, inputs, outputs, records)
+            yield Subgraph(self._text(graph.Name()), tensors, inputs, outputs, records)
 
     def _each(self, length: int, at: Callable[[int], T]) -> Iterator[T]:
         """The tables of a vector."""

@@ -48,7 +48,7 @@ class TfliteValue(Value):
 Operand: TypeAlias = TfliteValue | float | bool
 
 
-class Builder(GraphBuilder[TfliteValue]):
+class TfliteBuilder(GraphBuilder[TfliteValue]):
     """Writes the entry function of a model, up to a number of operations."""
 
     def __init__(self, entry: Block) -> None:
@@ -89,7 +89,7 @@ def channels_last(rank: int) -> tuple[int, ...]:
 class Layout:
     """How the operands of one operation lie: as in the file, or of some rank with channels behind the batch."""
 
-    node: Node
+    node: TfliteNode
     rank: int
     is_first: bool
 
@@ -114,7 +114,7 @@ class Layout:
         return [values[a] for a in channels_first(self.rank)] if self.is_first else list(values)
 
 
-class Node:
+class TfliteNode:
     """An operator under import. Calling it with an operation class and operands writes an operation of one result."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Node:
         record: OperatorRecord,
         inputs: Sequence[TfliteValue | None],
         outputs: Sequence[TensorRecord],
-        builder: Builder,
+        builder: TfliteBuilder,
         place: Location,
     ) -> None:
         self.record = record

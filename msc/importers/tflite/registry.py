@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.support.families import Table
 
-Importer: TypeAlias = Callable[[Node], "TfliteValue | Sequence[TfliteValue]"]
+Importer: TypeAlias = Callable[[TfliteNode], "TfliteValue | Sequence[TfliteValue]"]
 
 importer: Table[str, Importer] = Table(
     "importers",

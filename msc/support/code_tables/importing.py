@@ -85,8 +85,9 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0717",
         "package is missing",
-        "Reading ONNX files needs the package `onnx`, which the extra `onnx` of msc installs; TFLite files need `tflite`"
-        " and `flatbuffers`, of the extra `tflite`; `msc verify --against onnxruntime` needs the package `onnxruntime`.",
+        "Reading ONNX files needs the package `onnx`, which the extra `onnx` of msc installs; TFLite files need"
+        " `tflite` and `flatbuffers`, of the extra `tflite`; `msc verify --against onnxruntime` needs the package"
+        " `onnxruntime`.",
     ),
     Code(
         "MSC0721",

@@ -133,7 +133,7 @@ def test_broken_packages_are_told_of_and_stop_nothing() -> None:
     for name in BROKEN:
         with pytest.raises(MscError, match="MSC0580"):
             FORMATS.find(name)
-    assert {"mir", "onnx", "python", "safetensors", "lines"} == {each.name for each in FORMATS.found()}
+    assert {"mir", "onnx", "python", "safetensors", "tflite", "lines"} == {each.name for each in FORMATS.found()}
     assert format_of("net.unknown") is None
 
 

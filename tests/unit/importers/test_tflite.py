@@ -14,7 +14,7 @@ from msc.importers.tflite import import_bytes, import_model
 from msc.support.diagnostics import MscError
 
 CONV = ("Conv2DOptions", {"Padding": 0, "StrideH": 1, "StrideW": 1})
-SUM = ("AddOptions", {})
+SUM = ("AddOptions", {"FusedActivationFunction": 0})
 
 
 def small(*, scales: bool = True) -> tuple[TfliteGraph, int]:

@@ -22,12 +22,12 @@ from msc.importers.tflite.integers import (
     rescaled,
     result_codes,
 )
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.registry import importer
 from msc.interp.meanings.quantisation import divide_by_power, multiply_twice
 
 
-def activated(node: Node, x: TfliteValue, activation: int) -> TfliteValue:
+def activated(node: TfliteNode, x: TfliteValue, activation: int) -> TfliteValue:
     """Reals behind a fused activation: none, ReLU, ReLU between -1 and 1, ReLU6, tanh, sign."""
     match activation:
         case 0:
@@ -44,21 +44,21 @@ def activated(node: Node, x: TfliteValue, activation: int) -> TfliteValue:
             raise node.failure("MSC0711", f"its fused activation has the number {activation}")
 
 
-def limits_only(node: Node, activation: int) -> int:
+def limits_only(node: TfliteNode, activation: int) -> int:
     """A fused activation of integers, which must be none or limits. Raises MSC0711."""
     if not 0 <= activation <= 3:
         raise node.failure("MSC0711", f"its fused activation has the number {activation}; of integers it is a limit")
     return activation
 
 
-def unary(node: Node, operation: type[MsOp], **properties: PlainValue) -> TfliteValue:
+def unary(node: TfliteNode, operation: type[MsOp], **properties: PlainValue) -> TfliteValue:
     """An operation on each element, however the tensor lies."""
     layout = node.layout(node[0])
     return layout.give(node(operation, layout.take(node[0]), **properties))
 
 
 @importer("RELU", "RELU_N1_TO_1", "RELU6", "RELU_0_TO_1")
-def _relu(node: Node) -> TfliteValue:
+def _relu(node: TfliteNode) -> TfliteValue:
     """Of integers: ReLU scales, ReLU6 is a limit alone in TensorFlow Lite for Microcontrollers."""
     bounds = {"RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0), "RELU_0_TO_1": (0.0, 1.0)}.get(node.record.name)
     if not is_quantised(node[0]):
@@ -78,7 +78,7 @@ def _relu(node: Node) -> TfliteValue:
 
 
 @importer("LEAKY_RELU")
-def _leaky_relu(node: Node) -> TfliteValue:
+def _leaky_relu(node: TfliteNode) -> TfliteValue:
     alpha = float(node.options("LeakyReluOptions").Alpha())
     if not is_quantised(node[0]):
         return unary(node, ms.LeakyReluOp, alpha=alpha)
@@ -94,7 +94,7 @@ def _leaky_relu(node: Node) -> TfliteValue:
 
 
 @importer("PRELU")
-def _prelu(node: Node) -> TfliteValue:
+def _prelu(node: TfliteNode) -> TfliteValue:
     x, slope = node[0], node[1]
     layout = node.layout(x, slope)
     x, slope = layout.take(x), layout.take(slope)
@@ -112,7 +112,7 @@ def _prelu(node: Node) -> TfliteValue:
 
 
 @importer("HARD_SWISH")
-def _hard_swish(node: Node) -> TfliteValue:
+def _hard_swish(node: TfliteNode) -> TfliteValue:
     if not is_quantised(node[0]):
         return unary(node, ms.HardSwishOp)
     given, result = codes(node, 0), result_codes(node)
@@ -155,7 +155,7 @@ def _high_mul16(a: Array, b: int) -> Array:
 
 
 @importer("LOGISTIC", "TANH")
-def _saturating(node: Node) -> TfliteValue:
+def _saturating(node: TfliteNode) -> TfliteValue:
     """In fixed point with four integer bits; far from zero, the ends of the range."""
     is_tanh = node.record.name == "TANH"
     if not is_quantised(node[0]):
@@ -180,7 +180,7 @@ def _of_byte(x: Array) -> Array:
 
 
 @importer("SOFTMAX")
-def _softmax(node: Node) -> TfliteValue:
+def _softmax(node: TfliteNode) -> TfliteValue:
     x, beta = node[0], float(node.options("SoftmaxOptions").Beta())
     beta = beta if node.record.options is not None else 1.0
     layout = node.layout(x)
@@ -192,7 +192,7 @@ def _softmax(node: Node) -> TfliteValue:
     return layout.give(_softmax_of_bytes(node, layout.take(x), beta, axis))
 
 
-def _softmax_of_bytes(node: Node, x: TfliteValue, beta: float, axis: int) -> TfliteValue:
+def _softmax_of_bytes(node: TfliteNode, x: TfliteValue, beta: float, axis: int) -> TfliteValue:
     """Exponentials by a table over the distance from the largest, with their sum's reciprocal by Newton's steps."""
     given, result = codes(node, 0), result_codes(node)
     if given.dtype not in ("i8", "ui8") or result.dtype not in ("i8", "ui8", "i16"):
@@ -219,7 +219,7 @@ def _softmax_of_bytes(node: Node, x: TfliteValue, beta: float, axis: int) -> Tfl
     return node(ms.RescaleOp, whole, scale, exponent, offset, dtype=element_type(result.dtype))
 
 
-def _reciprocal(node: Node, x: TfliteValue) -> TfliteValue:
+def _reciprocal(node: TfliteNode, x: TfliteValue) -> TfliteValue:
     """1 / (1 + x) with no integer bits, of such 0 <= x < 1: `fixed_point` computes the same of arrays."""
 
     def times(a: TfliteValue, b: TfliteValue | int) -> TfliteValue:
@@ -236,14 +236,14 @@ def _reciprocal(node: Node, x: TfliteValue) -> TfliteValue:
 
 
 @importer("LOG_SOFTMAX")
-def _log_softmax(node: Node) -> TfliteValue:
+def _log_softmax(node: TfliteNode) -> TfliteValue:
     _floats_only(node)
     layout = node.layout(node[0])
     return layout.give(node(ms.LogSoftmaxOp, layout.take(node[0]), axis=layout.axis(node[0].rank - 1)))
 
 
 @importer("ELU", "GELU")
-def _by_floats(node: Node) -> TfliteValue:
+def _by_floats(node: TfliteNode) -> TfliteValue:
     if node.record.name == "GELU":
         _floats_only(node)
         is_approximate = bool(node.options("GeluOptions").Approximate())
@@ -265,6 +265,6 @@ def _rounded(x: Array) -> Array:
     return (np.sign(x) * np.floor(np.abs(x).astype(np.float64) + 0.5)).astype(np.int64)
 
 
-def _floats_only(node: Node) -> None:
+def _floats_only(node: TfliteNode) -> None:
     if is_quantised(node[0]):
         raise node.failure("MSC0704", f"msc has it for floats, not for quantised {node[0].dtype}")

@@ -14,7 +14,7 @@ from msc.importers.tflite.integers import (
     rescaled,
     result_codes,
 )
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only, unary
 from msc.importers.tflite.registry import importer
 
@@ -27,7 +27,7 @@ _BINARY: dict[str, tuple[type[MsOp], str]] = {
 
 
 @importer(*_BINARY)
-def _arithmetic(node: Node) -> TfliteValue:
+def _arithmetic(node: TfliteNode) -> TfliteValue:
     operation, kind = _BINARY[node.record.name]
     activation = int(node.options(kind).FusedActivationFunction())
     layout = node.layout(node[0], node[1])
@@ -39,7 +39,7 @@ def _arithmetic(node: Node) -> TfliteValue:
     return layout.give(limited(node, by_name(node, a, b), *limits))
 
 
-def _sum(node: Node, a: TfliteValue, b: TfliteValue) -> TfliteValue:
+def _sum(node: TfliteNode, a: TfliteValue, b: TfliteValue) -> TfliteValue:
     """Both on the scale of twice the larger one, with bits to spare; each step rounds."""
     left, right, result = codes(node, 0), codes(node, 1), result_codes(node)
     bits = 15 if result.dtype == "i16" else 20
@@ -60,19 +60,19 @@ def _sum(node: Node, a: TfliteValue, b: TfliteValue) -> TfliteValue:
     return rescaled(node, total, last, zero=result.zero, dtype=result.dtype)
 
 
-def _product(node: Node, a: TfliteValue, b: TfliteValue) -> TfliteValue:
+def _product(node: TfliteNode, a: TfliteValue, b: TfliteValue) -> TfliteValue:
     left, right, result = codes(node, 0), codes(node, 1), result_codes(node)
     product = node(ms.MulOp, centred(node, a, left.zero), centred(node, b, right.zero))
     real = float(left.scale) * float(right.scale) / float(result.scale)
     return rescaled(node, product, real, zero=result.zero, dtype=result.dtype)
 
 
-def _quotient(node: Node, a: TfliteValue, b: TfliteValue) -> TfliteValue:
+def _quotient(node: TfliteNode, a: TfliteValue, b: TfliteValue) -> TfliteValue:
     raise node.failure("MSC0704", "msc has it for floats and integers, not for quantised numbers")
 
 
 @importer("ADD_N")
-def _sum_of_many(node: Node) -> TfliteValue:
+def _sum_of_many(node: TfliteNode) -> TfliteValue:
     first, *rest = node.tensors()
     if is_quantised(first):
         raise node.failure("MSC0704", "msc has it for floats, not for quantised numbers")
@@ -84,7 +84,7 @@ def _sum_of_many(node: Node) -> TfliteValue:
 
 
 @importer("MAXIMUM", "MINIMUM")
-def _extreme(node: Node) -> TfliteValue:
+def _extreme(node: TfliteNode) -> TfliteValue:
     """Of quantised numbers of one scale, as the kernels have it: of the integers."""
     layout = node.layout(node[0], node[1])
     operation = ms.MaximumOp if node.record.name == "MAXIMUM" else ms.MinimumOp
@@ -92,7 +92,7 @@ def _extreme(node: Node) -> TfliteValue:
     return layout.give(node(operation, layout.take(node[0]), layout.take(node[1])))
 
 
-def check_one_scale(node: Node, *values: TfliteValue) -> None:
+def check_one_scale(node: TfliteNode, *values: TfliteValue) -> None:
     """Raise MSC0730 unless quantised inputs have the scale and the zero point of the result."""
     for index, value in enumerate(values):
         if has_codes(value):
@@ -114,14 +114,14 @@ _FLOATS: dict[str, type[MsOp]] = {
 
 
 @importer(*_FLOATS)
-def _binary(node: Node) -> TfliteValue:
+def _binary(node: TfliteNode) -> TfliteValue:
     _not_quantised(node)
     layout = node.layout(node[0], node[1])
     return layout.give(node(_FLOATS[node.record.name], layout.take(node[0]), layout.take(node[1])))
 
 
 @importer("SQUARED_DIFFERENCE")
-def _squared_difference(node: Node) -> TfliteValue:
+def _squared_difference(node: TfliteNode) -> TfliteValue:
     layout = node.layout(node[0], node[1])
     a, b = layout.take(node[0]), layout.take(node[1])
     if not is_quantised(node[0]):
@@ -150,7 +150,7 @@ _COMPARISONS: dict[str, type[MsOp]] = {
 
 
 @importer(*_COMPARISONS)
-def _comparison(node: Node) -> TfliteValue:
+def _comparison(node: TfliteNode) -> TfliteValue:
     layout = node.layout(node[0], node[1])
     a, b = layout.take(node[0]), layout.take(node[1])
     if has_codes(node[0]):
@@ -161,7 +161,7 @@ def _comparison(node: Node) -> TfliteValue:
     return layout.give(node(_COMPARISONS[node.record.name], a, b))
 
 
-def _not_quantised(node: Node) -> None:
+def _not_quantised(node: TfliteNode) -> None:
     if is_quantised(node[0]):
         raise node.failure("MSC0704", f"msc has it for floats and integers, not for quantised {node[0].dtype}")
 
@@ -185,20 +185,20 @@ _UNARY: dict[str, type[MsOp]] = {
 
 
 @importer(*_UNARY)
-def _unary(node: Node) -> TfliteValue:
+def _unary(node: TfliteNode) -> TfliteValue:
     _not_quantised(node)
     return unary(node, _UNARY[node.record.name])
 
 
 @importer("ZEROS_LIKE")
-def _zeros(node: Node) -> TfliteValue:
+def _zeros(node: TfliteNode) -> TfliteValue:
     _not_quantised(node)
     zero = node.scalar(0, node[0].dtype)
     return node(ms.BroadcastToOp, zero, shape=list(node[0].shape))
 
 
 @importer("SELECT", "SELECT_V2")
-def _select(node: Node) -> TfliteValue:
+def _select(node: TfliteNode) -> TfliteValue:
     condition, a, b = node[0], node[1], node[2]
     if node.record.name == "SELECT" and condition.rank == 1 and a.rank > 1:
         condition = node.reshape(condition, (*condition.shape, *(1 for _ in range(a.rank - 1))))

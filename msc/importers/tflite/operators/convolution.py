@@ -24,14 +24,14 @@ from msc.importers.tflite.integers import (
     rescaled,
     result_codes,
 )
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only
 from msc.importers.tflite.registry import importer
 
 SAME, VALID = 0, 1
 
 
-def padding_of(node: Node, mode: int, spatial: Sequence[int], windows: Sequence[Window]) -> list[tuple[int, int]]:
+def padding_of(node: TfliteNode, mode: int, spatial: Sequence[int], windows: Sequence[Window]) -> list[tuple[int, int]]:
     """What SAME or VALID adds before and after each spatial axis."""
     if mode not in (SAME, VALID):
         raise node.failure("MSC0711", f"its padding has the number {mode}")
@@ -48,7 +48,7 @@ def _flat(pads: Sequence[tuple[int, int]]) -> list[int]:
 
 
 @importer("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_3D")
-def _convolution(node: Node) -> TfliteValue:
+def _convolution(node: TfliteNode) -> TfliteValue:
     x, w, name = node[0], node[1], node.record.name
     spatial = 3 if name == "CONV_3D" else 2
     if x.rank != spatial + 2 or w.rank != spatial + 2:
@@ -82,13 +82,13 @@ def _convolution(node: Node) -> TfliteValue:
     return node.last(activated(node, y, activation))
 
 
-def _groups(node: Node, channels: int, taken: int) -> int:
+def _groups(node: TfliteNode, channels: int, taken: int) -> int:
     if taken < 1 or channels % taken:
         raise node.failure("MSC0711", f"its image has {channels} channels, its weight takes {taken}")
     return channels // taken
 
 
-def _real_weight(node: Node, w: TfliteValue, axis: int) -> TfliteValue:
+def _real_weight(node: TfliteNode, w: TfliteValue, axis: int) -> TfliteValue:
     """Weights of reals; those of integers beside an input of reals are weights alone: what they stand for."""
     if not has_codes(w) or w.quantisation is None:
         return node.cast(w, "f32")
@@ -99,7 +99,7 @@ def _real_weight(node: Node, w: TfliteValue, axis: int) -> TfliteValue:
     return node(ms.DequantizeOp, node.unevaluated(w) if w.array is not None else w, scale, zero)
 
 
-def _weight(node: Node, w: TfliteValue, perm: Sequence[int]) -> TfliteValue:
+def _weight(node: TfliteNode, w: TfliteValue, perm: Sequence[int]) -> TfliteValue:
     """Weights of integers without their zero point, in bytes where that is none."""
     if w.dtype == "i16" or w.array is None:
         raise node.failure("MSC0704", f"its weight is a {w.type} that is {'computed' if w.array is None else 'wide'}")
@@ -113,14 +113,14 @@ def _weight(node: Node, w: TfliteValue, perm: Sequence[int]) -> TfliteValue:
     return node.constant(turned.array.astype(np.int32) - int(zeros[0]), w.label)
 
 
-def _padded(node: Node, image: TfliteValue, pads: Sequence[tuple[int, int]], value: int) -> TfliteValue:
+def _padded(node: TfliteNode, image: TfliteValue, pads: Sequence[tuple[int, int]], value: int) -> TfliteValue:
     if not any(map(any, pads)):
         return image
     begin, end = ([0, 0, *(pair[k] for pair in pads)] for k in (0, 1))
     return node(ms.PadOp, image, pad=[*begin, *end], value=float(value))
 
 
-def _sums(node: Node, operation: type[MsOp], x: TfliteValue, w: TfliteValue, **properties: object) -> TfliteValue:
+def _sums(node: TfliteNode, operation: type[MsOp], x: TfliteValue, w: TfliteValue, **properties: object) -> TfliteValue:
     """Sums of products in i32, of bytes where both are; of other numbers, in i32 or, of 16 bits, in i64."""
     given: dict[str, object] = dict(properties)
     if x.dtype in ("i8", "ui8") and w.dtype in ("i8", "ui8"):
@@ -130,7 +130,7 @@ def _sums(node: Node, operation: type[MsOp], x: TfliteValue, w: TfliteValue, **p
 
 
 def _requantised(
-    node: Node,
+    node: TfliteNode,
     sums: TfliteValue,
     w: TfliteValue,
     axis: int,
@@ -161,7 +161,9 @@ def _requantised(
     return limited(node, _rescaled_sums(node, sums, factors, result, along), low, high)
 
 
-def _rescaled_sums(node: Node, sums: TfliteValue, factors: Array, result: Codes, along: Sequence[int]) -> TfliteValue:
+def _rescaled_sums(
+    node: TfliteNode, sums: TfliteValue, factors: Array, result: Codes, along: Sequence[int]
+) -> TfliteValue:
     if sums.dtype == "i32":
         return rescaled(node, sums, factors, zero=result.zero, dtype=result.dtype, shape=along)
     # Of sums in i64, the multiplier has 16 bits, and the product is rounded once.
@@ -177,7 +179,7 @@ def _rescaled_sums(node: Node, sums: TfliteValue, factors: Array, result: Codes,
 
 
 @importer("TRANSPOSE_CONV")
-def _transposed_convolution(node: Node) -> TfliteValue:
+def _transposed_convolution(node: TfliteNode) -> TfliteValue:
     """Its weight is `[oc, kh, kw, ic]`; the size of its result is an input."""
     shape, w, x, bias = node.ints(0, "output shape"), node[1], node[2], node.get(3)
     if x.rank != 4 or w.rank != 4 or len(shape) != 4:
@@ -212,7 +214,7 @@ def _transposed_convolution(node: Node) -> TfliteValue:
 
 
 def _requantised_transposed(
-    node: Node, sums: TfliteValue, w: TfliteValue, bias: TfliteValue | None, activation: int
+    node: TfliteNode, sums: TfliteValue, w: TfliteValue, bias: TfliteValue | None, activation: int
 ) -> TfliteValue:
     given, result = Codes(node, node[2], "input 2"), result_codes(node)
     if w.quantisation is None or w.quantisation.zeros.any():
@@ -227,7 +229,7 @@ def _requantised_transposed(
 
 
 @importer("FULLY_CONNECTED")
-def _fully_connected(node: Node) -> TfliteValue:
+def _fully_connected(node: TfliteNode) -> TfliteValue:
     x, w, bias = node[0], node[1], node.get(2)
     options = node.options("FullyConnectedOptions")
     if int(options.WeightsFormat()) != 0 or w.rank != 2:
@@ -254,7 +256,7 @@ def _fully_connected(node: Node) -> TfliteValue:
 
 
 @importer("BATCH_MATMUL")
-def _batch_matmul(node: Node) -> TfliteValue:
+def _batch_matmul(node: TfliteNode) -> TfliteValue:
     a, b = node[0], node[1]
     options = node.options("BatchMatMulOptions")
     flags = {"transpose_a": bool(options.AdjX()), "transpose_b": bool(options.AdjY())}

@@ -9,7 +9,7 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.element_types import element_type
 from msc.importers.tflite.model import schema
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.registry import importer
 
 _MOST = 1 << 27
@@ -17,7 +17,7 @@ _MOST = 1 << 27
 
 
 @importer("GATHER")
-def _gather(node: Node) -> TfliteValue:
+def _gather(node: TfliteNode) -> TfliteValue:
     x, indices, options = node[0], node[1], node.options("GatherOptions")
     if int(options.BatchDims()):
         raise node.failure("MSC0711", "it gathers by batches, which msc does not import")
@@ -25,12 +25,12 @@ def _gather(node: Node) -> TfliteValue:
 
 
 @importer("EMBEDDING_LOOKUP")
-def _embedding(node: Node) -> TfliteValue:
+def _embedding(node: TfliteNode) -> TfliteValue:
     return node(ms.GatherOp, node[1], node[0], axis=0)
 
 
 @importer("GATHER_ND")
-def _gather_nd(node: Node) -> TfliteValue:
+def _gather_nd(node: TfliteNode) -> TfliteValue:
     """The last axis of the indices names a place in the first axes: one place of those axes as one."""
     x, indices = node[0], node[1]
     depth = indices.shape[-1] if indices.rank else 0
@@ -43,7 +43,7 @@ def _gather_nd(node: Node) -> TfliteValue:
 
 
 @importer("ARG_MAX", "ARG_MIN")
-def _extreme(node: Node) -> TfliteValue:
+def _extreme(node: TfliteNode) -> TfliteValue:
     x, name = node[0], node.record.name
     axis = node.axis(node.int_(1, "axis"), x.rank)
     layout = node.layout(x)
@@ -58,7 +58,7 @@ def _extreme(node: Node) -> TfliteValue:
 
 
 @importer("ONE_HOT")
-def _one_hot(node: Node) -> TfliteValue:
+def _one_hot(node: TfliteNode) -> TfliteValue:
     indices, depth = node[0], node.int_(1, "depth")
     if not 0 <= depth <= _MOST:
         raise node.failure("MSC0708", f"its depth is {depth}")
@@ -69,18 +69,18 @@ def _one_hot(node: Node) -> TfliteValue:
 
 
 @importer("SHAPE")
-def _shape(node: Node) -> TfliteValue:
+def _shape(node: TfliteNode) -> TfliteValue:
     wide = int(node.options("ShapeOptions").OutType()) == schema().TensorType.INT64
     return node.constant(np.array(node[0].shape, np.int64 if wide else np.int32))
 
 
 @importer("RANK")
-def _rank(node: Node) -> TfliteValue:
+def _rank(node: TfliteNode) -> TfliteValue:
     return node.constant(np.array(node[0].rank, np.int32))
 
 
 @importer("FILL")
-def _fill(node: Node) -> TfliteValue:
+def _fill(node: TfliteNode) -> TfliteValue:
     sizes = node.ints(0, "shape")
     if min(sizes, default=0) < 0:
         raise node.failure("MSC0708", f"its shape is {sizes}")
@@ -88,7 +88,7 @@ def _fill(node: Node) -> TfliteValue:
 
 
 @importer("RANGE")
-def _range(node: Node) -> TfliteValue:
+def _range(node: TfliteNode) -> TfliteValue:
     start, limit, delta = (node.known(k, "bounds").reshape(-1)[0] for k in range(3))
     count = math.ceil((float(limit) - float(start)) / float(delta)) if delta else _MOST + 1
     if not 0 <= count <= _MOST:
@@ -99,7 +99,7 @@ def _range(node: Node) -> TfliteValue:
 
 
 @importer("CUMSUM")
-def _cumsum(node: Node) -> TfliteValue:
+def _cumsum(node: TfliteNode) -> TfliteValue:
     options = node.options("CumsumOptions")
     axis = node.axis(node.int_(1, "axis"), node[0].rank)
     flags = {"exclusive": bool(options.Exclusive()), "reverse": bool(options.Reverse())}

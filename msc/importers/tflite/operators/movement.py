@@ -9,13 +9,13 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.importers.tflite.integers import centred, codes, has_codes, limited, rescaled, result_codes
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only
 from msc.importers.tflite.registry import importer
 
 
 @importer("RESHAPE")
-def _reshape(node: Node) -> TfliteValue:
+def _reshape(node: TfliteNode) -> TfliteValue:
     x, options = node[0], node.options("ReshapeOptions")
     if node.get(1) is not None and node[1].array is not None:
         wanted = node.ints(1, "shape")
@@ -33,7 +33,7 @@ def _reshape(node: Node) -> TfliteValue:
 
 
 @importer("SQUEEZE")
-def _squeeze(node: Node) -> TfliteValue:
+def _squeeze(node: TfliteNode) -> TfliteValue:
     x, options = node[0], node.options("SqueezeOptions")
     given = [int(a) for a in options.SqueezeDimsAsNumpy()] if options.SqueezeDimsLength() else []
     axes = [node.axis(a, x.rank) for a in given] or [a for a, n in enumerate(x.shape) if n == 1]
@@ -43,14 +43,14 @@ def _squeeze(node: Node) -> TfliteValue:
 
 
 @importer("EXPAND_DIMS")
-def _expand_dims(node: Node) -> TfliteValue:
+def _expand_dims(node: TfliteNode) -> TfliteValue:
     x = node[0]
     axis = node.axis(node.int_(1, "axis"), x.rank + 1)
     return node.reshape(x, [*x.shape[:axis], 1, *x.shape[axis:]])
 
 
 @importer("TRANSPOSE")
-def _transpose(node: Node) -> TfliteValue:
+def _transpose(node: TfliteNode) -> TfliteValue:
     x, perm = node[0], node.ints(1, "order of axes")
     perm = [node.axis(a, x.rank) for a in perm]
     if sorted(perm) != list(range(x.rank)):
@@ -59,7 +59,7 @@ def _transpose(node: Node) -> TfliteValue:
 
 
 @importer("CONCATENATION")
-def _concatenation(node: Node) -> TfliteValue:
+def _concatenation(node: TfliteNode) -> TfliteValue:
     """Of quantised numbers, those of another scale than the result's are scaled."""
     options, values = node.options("ConcatenationOptions"), node.tensors()
     axis, activation = node.axis(int(options.Axis()), values[0].rank), int(options.FusedActivationFunction())
@@ -77,7 +77,7 @@ def _concatenation(node: Node) -> TfliteValue:
     return layout.give(limited(node, y, *result.limits(limits_only(node, activation))))
 
 
-def requantized(node: Node, x: TfliteValue, index: int = 0) -> TfliteValue:
+def requantized(node: TfliteNode, x: TfliteValue, index: int = 0) -> TfliteValue:
     """Integers of an input's scale as those of the output's."""
     given, result = codes(node, index), result_codes(node)
     real = float(given.scale) / float(result.scale)
@@ -85,7 +85,7 @@ def requantized(node: Node, x: TfliteValue, index: int = 0) -> TfliteValue:
 
 
 @importer("SPLIT", "SPLIT_V")
-def _split(node: Node) -> Sequence[TfliteValue]:
+def _split(node: TfliteNode) -> Sequence[TfliteValue]:
     if node.record.name == "SPLIT":
         x, axis = node[1], node.axis(node.int_(0, "axis"), node[1].rank)
         count = int(node.options("SplitOptions").NumSplits())
@@ -102,14 +102,14 @@ def _split(node: Node) -> Sequence[TfliteValue]:
     return [layout.give(part) for part in parts]
 
 
-def _sliced(node: Node, x: TfliteValue, begin: list[int], end: list[int], strides: list[int]) -> TfliteValue:
+def _sliced(node: TfliteNode, x: TfliteValue, begin: list[int], end: list[int], strides: list[int]) -> TfliteValue:
     layout = node.layout(x)
     places = {name: layout.order(v) for name, v in (("begin", begin), ("end", end), ("strides", strides))}
     return layout.give(node(ms.SliceOp, layout.take(x), **places))
 
 
 @importer("SLICE")
-def _slice(node: Node) -> TfliteValue:
+def _slice(node: TfliteNode) -> TfliteValue:
     x, begin, size = node[0], node.ints(1, "begin"), node.ints(2, "size")
     if not len(begin) == len(size) == x.rank:
         raise node.failure("MSC0711", f"begin and size have {len(begin)} and {len(size)} numbers for a {x.type}")
@@ -120,7 +120,7 @@ def _slice(node: Node) -> TfliteValue:
 
 
 @importer("STRIDED_SLICE")
-def _strided_slice(node: Node) -> TfliteValue:
+def _strided_slice(node: TfliteNode) -> TfliteValue:
     """With masks, bit by axis: where a bound is left out, an axis is taken at one place, or axes are put in."""
     x, options = node[0], node.options("StridedSliceOptions")
     begin, end, strides = (node.ints(k, what) for k, what in ((1, "begin"), (2, "end"), (3, "strides")))
@@ -164,7 +164,7 @@ def _strided_slice(node: Node) -> TfliteValue:
 
 
 @importer("PAD", "PADV2")
-def _pad(node: Node) -> TfliteValue:
+def _pad(node: TfliteNode) -> TfliteValue:
     """Quantised numbers are surrounded by their zero point, which is the real 0, if nothing else is said."""
     x, amounts = node[0], node.known(1, "padding")
     if amounts.shape != (x.rank, 2):
@@ -180,7 +180,7 @@ def _pad(node: Node) -> TfliteValue:
 
 
 @importer("MIRROR_PAD")
-def _mirror_pad(node: Node) -> TfliteValue:
+def _mirror_pad(node: TfliteNode) -> TfliteValue:
     """Reflected at the last element or, symmetrically, behind it."""
     x, amounts = node[0], node.known(1, "padding")
     if amounts.shape != (x.rank, 2):
@@ -199,13 +199,13 @@ def _mirror_pad(node: Node) -> TfliteValue:
 
 
 @importer("PACK")
-def _pack(node: Node) -> TfliteValue:
+def _pack(node: TfliteNode) -> TfliteValue:
     values = node.tensors()
     return node(ms.StackOp, *values, axis=node.axis(int(node.options("PackOptions").Axis()), values[0].rank + 1))
 
 
 @importer("UNPACK")
-def _unpack(node: Node) -> Sequence[TfliteValue]:
+def _unpack(node: TfliteNode) -> Sequence[TfliteValue]:
     x = node[0]
     axis = node.axis(int(node.options("UnpackOptions").Axis()), x.rank)
     parts = node.many(ms.SplitOp, x, axis=axis, sizes=[1] * x.shape[axis])
@@ -213,7 +213,7 @@ def _unpack(node: Node) -> Sequence[TfliteValue]:
 
 
 @importer("TILE")
-def _tile(node: Node) -> TfliteValue:
+def _tile(node: TfliteNode) -> TfliteValue:
     layout = node.layout(node[0])
     times = node.ints(1, "numbers of repetitions")
     if len(times) != node[0].rank:
@@ -222,18 +222,18 @@ def _tile(node: Node) -> TfliteValue:
 
 
 @importer("BROADCAST_TO")
-def _broadcast_to(node: Node) -> TfliteValue:
+def _broadcast_to(node: TfliteNode) -> TfliteValue:
     return node(ms.BroadcastToOp, node[0], shape=node.ints(1, "shape"))
 
 
 @importer("REVERSE_V2")
-def _reverse(node: Node) -> TfliteValue:
+def _reverse(node: TfliteNode) -> TfliteValue:
     axes = [node.axis(a, node[0].rank) for a in node.ints(1, "axes")]
     return node(ms.ReverseOp, node[0], axis=axes)
 
 
 @importer("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
-def _blocks(node: Node) -> TfliteValue:
+def _blocks(node: TfliteNode) -> TfliteValue:
     x, name = node[0], node.record.name
     operation = ms.SpaceToDepthOp if name == "SPACE_TO_DEPTH" else ms.DepthToSpaceOp
     size = int(node.options("SpaceToDepthOptions" if name == "SPACE_TO_DEPTH" else "DepthToSpaceOptions").BlockSize())
@@ -243,7 +243,7 @@ def _blocks(node: Node) -> TfliteValue:
 
 
 @importer("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
-def _batches(node: Node) -> TfliteValue:
+def _batches(node: TfliteNode) -> TfliteValue:
     """Blocks of pixels become images of the batch, or the other way round; padded before or cut after."""
     x, block, amounts = node[0], node.ints(1, "block shape"), node.known(2, "padding")
     count = len(block)

@@ -7,14 +7,14 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.ms.windows import Window
 from msc.importers.tflite.integers import is_quantised, limited, result_codes
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only
 from msc.importers.tflite.operators.convolution import padding_of
 from msc.importers.tflite.registry import importer
 
 
 @importer("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-def _pool(node: Node) -> TfliteValue:
+def _pool(node: TfliteNode) -> TfliteValue:
     x, options = node[0], node.options("Pool2DOptions")
     if x.rank != 4:
         raise node.failure("MSC0711", f"its image is a {x.type}: of 4 axes")
@@ -38,7 +38,7 @@ def _pool(node: Node) -> TfliteValue:
 
 
 def _mean_of_integers(
-    node: Node, x: TfliteValue, kernel: list[int], stride: list[int], pads: list[tuple[int, int]]
+    node: TfliteNode, x: TfliteValue, kernel: list[int], stride: list[int], pads: list[tuple[int, int]]
 ) -> TfliteValue:
     """The mean of the elements of a window that lie in the image, ties away from zero: no zero point takes part."""
     if node.record.name != "AVERAGE_POOL_2D":
@@ -57,7 +57,7 @@ def _mean_of_integers(
     return node.cast(divided(node, total, count), x.dtype)
 
 
-def divided(node: Node, x: TfliteValue, count: TfliteValue) -> TfliteValue:
+def divided(node: TfliteNode, x: TfliteValue, count: TfliteValue) -> TfliteValue:
     """Integers over numbers of elements, ties away from zero."""
     half = node(ms.ShiftRightOp, count, 1)
     sign = node(ms.SelectOp, node(ms.GreaterOp, x, 0), half, node(ms.SubOp, node.scalar(0, "i32"), half))

@@ -8,14 +8,14 @@ from msc.dialects import ms
 from msc.dialects.arrays import dtype_text
 from msc.dialects.element_types import element_type, is_float
 from msc.importers.tflite.integers import has_codes, result_codes
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.movement import requantized
 from msc.importers.tflite.registry import importer
 from msc.poly.compute import integer_range
 
 
 @importer("QUANTIZE")
-def _quantize(node: Node) -> TfliteValue:
+def _quantize(node: TfliteNode) -> TfliteValue:
     """Reals are divided by the scale and rounded, ties away from zero; integers are scaled."""
     x, result = node[0], result_codes(node)
     layout = node.layout(x)
@@ -38,7 +38,7 @@ def _quantize(node: Node) -> TfliteValue:
 
 
 @importer("DEQUANTIZE")
-def _dequantize(node: Node) -> TfliteValue:
+def _dequantize(node: TfliteNode) -> TfliteValue:
     x = node[0]
     layout = node.layout(x)
     if not has_codes(x) or x.quantisation is None:
@@ -56,7 +56,7 @@ def _dequantize(node: Node) -> TfliteValue:
 
 
 @importer("CAST")
-def _cast(node: Node) -> TfliteValue:
+def _cast(node: TfliteNode) -> TfliteValue:
     target = node.output().dtype
     if target is None:
         raise node.failure("MSC0704", f"its result is of type {node.output().type}, which msc does not compute on")
@@ -65,7 +65,7 @@ def _cast(node: Node) -> TfliteValue:
 
 
 @importer("BITCAST")
-def _bit_cast(node: Node) -> TfliteValue:
+def _bit_cast(node: TfliteNode) -> TfliteValue:
     target = node.output().dtype
     if target is None:
         raise node.failure("MSC0704", f"its result is of type {node.output().type}, which msc does not compute on")

@@ -8,7 +8,7 @@ from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
 from msc.importers.tflite import fixed_point
 from msc.importers.tflite.integers import by_factors, codes, is_quantised, result_codes
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.arithmetic import check_one_scale
 from msc.importers.tflite.registry import importer
 
@@ -24,7 +24,7 @@ _REDUCTIONS: dict[str, type[MsOp]] = {
 
 
 @importer(*_REDUCTIONS)
-def _reduction(node: Node) -> TfliteValue:
+def _reduction(node: TfliteNode) -> TfliteValue:
     x, name = node[0], node.record.name
     axes = sorted({node.axis(a, x.rank) for a in node.ints(1, "axes")})
     keeps = bool(node.options("ReducerOptions").KeepDims())
@@ -43,14 +43,14 @@ def _reduction(node: Node) -> TfliteValue:
     return whole if keeps else node.reshape(whole, [n for a, n in enumerate(whole.shape) if a not in axes])
 
 
-def _plain(node: Node, name: str, x: TfliteValue, axes: list[int]) -> TfliteValue:
+def _plain(node: TfliteNode, name: str, x: TfliteValue, axes: list[int]) -> TfliteValue:
     if name == "MEAN" and x.dtype != "f32":
         count = math.prod(x.shape[a] for a in axes)
         return node(ms.DivOp, node(ms.ReduceSumOp, x, axis=axes, keep_dims=True), count)
     return node(_REDUCTIONS[name], x, axis=axes, keep_dims=True)
 
 
-def _total(node: Node, x: TfliteValue, axes: list[int], is_mean: bool) -> TfliteValue:
+def _total(node: TfliteNode, x: TfliteValue, axes: list[int], is_mean: bool) -> TfliteValue:
     """Sums without the zero points; the number of elements of a mean is part of the factor."""
     given, result = codes(node, 0), result_codes(node)
     count = math.prod(x.shape[a] for a in axes)

@@ -7,14 +7,14 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.importers.tflite.integers import F32, is_quantised
-from msc.importers.tflite.node import Node, TfliteValue
+from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.registry import importer
 
 _MOST = 1 << 20
 """Pixels along an axis."""
 
 
-def _sizes(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
+def _sizes(node: TfliteNode) -> tuple[tuple[int, int], tuple[int, int]]:
     """Old and new sizes. Raises MSC0711."""
     x, new = node[0], node.ints(1, "size")
     if x.rank != 4 or len(new) != 2 or not all(0 < n <= _MOST for n in new) or 0 in x.shape[1:3]:
@@ -23,7 +23,7 @@ def _sizes(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 @importer("RESIZE_NEAREST_NEIGHBOR")
-def _nearest(node: Node) -> TfliteValue:
+def _nearest(node: TfliteNode) -> TfliteValue:
     options = node.options("ResizeNearestNeighborOptions")
     corners, centres = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
     y = node.first(node[0])
@@ -36,7 +36,7 @@ def _nearest(node: Node) -> TfliteValue:
 
 
 @importer("RESIZE_BILINEAR")
-def _bilinear(node: Node) -> TfliteValue:
+def _bilinear(node: TfliteNode) -> TfliteValue:
     options = node.options("ResizeBilinearOptions")
     corners, centres = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
     if is_quantised(node[0]):
@@ -56,7 +56,7 @@ def _bilinear(node: Node) -> TfliteValue:
     return node.last(y)
 
 
-def _bilinear_of_integers(node: Node, corners: bool, centres: bool) -> TfliteValue:
+def _bilinear_of_integers(node: TfliteNode, corners: bool, centres: bool) -> TfliteValue:
     """In fixed point of ten bits an axis; the sum of four is rounded once, ties away from zero."""
     y = node.cast(node.first(node[0]), "i32")
     for axis, (old, new) in enumerate(zip(*_sizes(node), strict=True)):
