@@ -19,7 +19,7 @@ from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.shapes import tensor_type
 from msc.importers.imported import Imported
 from msc.importers.tflite.failures import failure, shown
-from msc.importers.tflite.model import Subgraph, OperatorRecord, TensorRecord, read_file, read_model
+from msc.importers.tflite.model import OperatorRecord, Subgraph, TensorRecord, read_file, read_model
 from msc.importers.tflite.node import TfliteBuilder, TfliteNode, TfliteValue, operator_label
 from msc.importers.tflite.registry import importer
 from msc.ir.entry import ENTRY
