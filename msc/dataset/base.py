@@ -26,7 +26,7 @@ from msc.frontend.boundary import Published, publish_methods
 from msc.frontend.settings import unused
 
 if TYPE_CHECKING:
-    from msc.dataset.blocks import Column
+    from msc.dataset.blocks import Column, Reader
 
 
 def _stages() -> Any:
@@ -41,7 +41,7 @@ class Dataset(Published):
     """Rows of named columns. Subclasses say `columns`, `rows` and `size`."""
 
     FOR_MSC: ClassVar[tuple[str, ...]] = (
-        "rows", "batches", "columns", "size", "inputs", "in_blocks", "is_chained", "chained"
+        "rows", "batches", "columns", "size", "inputs", "in_blocks", "reader", "is_chained", "chained"
     )  # fmt: skip
 
     # What subclasses say.
@@ -60,6 +60,10 @@ class Dataset(Published):
 
         The last ones may be fewer. Data sets that hold whole columns take them without making rows.
         """
+        reader = self.reader(run)
+        if reader is not None:
+            yield from reader.batches(start, size)
+            return
         rows, columns = self.rows(run, start), self.columns
         while group := list(islice(rows, size)):
             yield tuple(stacked(list(values), name) for *values, name in zip(*group, columns, strict=True))
@@ -73,10 +77,12 @@ class Dataset(Published):
         """The data sets that this one is made of."""
         return ()
 
-    @property
-    def in_blocks(self) -> bool:
-        """Whether `batches` is done without making rows."""
-        return False
+    in_blocks: bool = False
+    """Whether there is a `reader`: rows are taken by their numbers, many at once."""
+
+    def reader(self, run: EpochRun) -> Reader | None:
+        """What takes the rows of a pass by their numbers; None where they come one after the other."""
+        return None
 
     is_chained: bool = False
     """Whether this is a stage that a chain holds: see `msc.dataset.blocks`."""

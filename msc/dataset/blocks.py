@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count as numbers
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,6 +38,44 @@ PAYS = 1 << 22
 
 Values: TypeAlias = "Array | list[Array]"
 """The values of a column in a block: stacked, or a list if their shapes differ."""
+
+
+class Reader:
+    """Takes rows of a pass by their numbers: `at(numbers, size)`; for at most `size` of them."""
+
+    def __init__(self, total: int, at: Callable[[Array, int], Row], workers: int = 1) -> None:
+        self.total, self.at, self.workers = total, at, workers
+
+    def batches(self, start: int, size: int) -> Iterator[Row]:
+        """All rows from a number on, `size` at a time."""
+        groups = (np.arange(first, min(first + size, self.total)) for first in range(start, self.total, size))
+        return in_order(groups, lambda numbers: self.at(numbers, size), self.workers)
+
+
+_ROWS = 32
+"""Rows that are made at once for who takes one after the other."""
+
+
+def rows_of(
+    dataset: Dataset, run: EpochRun, start: int, one_by_one: Callable[[EpochRun, int], Iterator[Row]] | None = None
+) -> Iterator[Row]:
+    """The rows of a data set that has a reader. An error is that of the row which `one_by_one` comes to."""
+    reader = dataset.reader(run)
+    assert reader is not None
+    groups = reader.batches(start, _ROWS)
+    while True:
+        try:
+            group = next(groups)
+        except StopIteration:
+            return
+        except MscError:
+            if one_by_one is None:
+                raise
+            yield from one_by_one(run, start)
+            return
+        for k in range(len(group[0])):
+            yield tuple(np.array(values[k]) for values in group)
+        start += len(group[0])
 
 
 @dataclass(frozen=True)
@@ -64,15 +103,16 @@ class Column:
 
 @dataclass(frozen=True)
 class _Block:
-    """Which rows are made: from number `start` on, of a pass that the top of the chain sees."""
+    """Which rows are made, by their numbers in a pass that the top of the chain sees; at most `size`."""
 
     run: EpochRun
-    start: int
+    numbers: Array
     size: int
 
-    def draws(self, step: MapStep, count: int) -> Draws:
-        """What a step draws for the first `count` rows."""
-        rows = np.arange(self.start, self.start + count, dtype=np.uint64)
+    def draws(self, step: MapStep) -> Draws:
+        """What a step draws for `size` rows: for these, and for others behind them."""
+        rows = np.zeros(self.size, np.uint64)
+        rows[: len(self.numbers)] = self.numbers
         return self.stage(step).draws(step.place, rows)
 
     def stage(self, step: MapStep) -> EpochRun:
@@ -89,8 +129,8 @@ def row_by_row(steps: Sequence[MapStep], values: Values, block: _Block) -> Value
     for k, value in enumerate(values):
         for step in steps:
             with drawing(block.stage(step)):
-                at_row(block.start + k, step.place)
-                value = called(step.function, value, block.start + k)
+                at_row(int(block.numbers[k]), step.place)
+                value = called(step.function, value, int(block.numbers[k]))
         made.append(value)
     return np.stack(made) if len({(value.shape, value.dtype) for value in made}) == 1 else made
 
@@ -140,7 +180,7 @@ class _Compiled:
         assert not isinstance(values, list)
         if self._waits(len(values)):
             return row_by_row(self.steps, values, block)
-        arguments = self._program.arguments(lambda step: block.draws(step, block.size))
+        arguments = self._program.arguments(block.draws)
         model = self._model(block.size, values.dtype, arguments)
         if model is None:
             return row_by_row(self.steps, values, block)
@@ -199,22 +239,31 @@ class MapChain:
         for depth, stage in reversed(list(enumerate(stages))):
             columns = stage.chained(columns, depth)
         self._columns, self._names = columns, stages[0].columns if stages else top.columns
+        self._workers = max((s.workers for column in columns for s in column.steps), default=1)
         self._parts: dict[tuple[int, int, Any], _Part] = {}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is done to any column."""
-        return not any(column.steps for column in self._columns)
 
     def blocks(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
         """Batches of `size` rows, from number `start` on."""
-        below = run
+        groups = _groups(self.source.rows(self._below(run), start), size)
+        firsts = numbers(start, size)
+        blocks = ((g, _Block(run, np.arange(first, first + len(g[0])), size)) for g, first in zip(groups, firsts))  # noqa: B905  without end
+        return in_order(blocks, lambda item: self._made(*item), self._workers)
+
+    def reader(self, run: EpochRun) -> Reader | None:
+        """What takes rows by their numbers, if the source has such a reader."""
+        inner = self.source.reader(self._below(run))
+        if inner is None:
+            return None
+
+        def at(chosen: Array, size: int) -> Row:
+            return self._made(inner.at(chosen, size), _Block(run, chosen, size))
+
+        return Reader(inner.total, at, max(self._workers, inner.workers))
+
+    def _below(self, run: EpochRun) -> EpochRun:
         for _ in range(self._depth):
-            below = below.inside(0)
-        source, workers = self.source, max((s.workers for c in self._columns for s in c.steps), default=1)
-        groups = source.batches(below, start, size) if source.in_blocks else _groups(source.rows(below, start), size)
-        numbered = ((group, _Block(run, start + k * size, size)) for k, group in enumerate(groups))
-        return in_order(numbered, lambda item: self._made(*item), workers)
+            run = run.inside(0)
+        return run
 
     def _made(self, group: Sequence[Values], block: _Block) -> Row:
         made: list[Array] = []

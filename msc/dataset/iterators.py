@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+MOST_BYTES = 256 << 20
+"""Bytes of rows and batches that are read ahead of one reader, unless a single one is larger."""
+
+
+def _bytes_of(item: object) -> int:
+    """The bytes of a row; other items count for nothing."""
+    return sum(getattr(value, "nbytes", 0) for value in item) if isinstance(item, tuple) else 0
+
+
 class _End:
     """The end of what a thread makes, with the error that ended it."""
 
@@ -32,15 +42,18 @@ class _End:
 
 
 class _Shelf(Generic[T]):
-    """What a thread has made and its reader has not taken yet: at most `depth` items.
+    """What a thread has made and its reader has not taken yet: at most `depth` items, and of `MOST_BYTES` in all.
 
     Thread and reader hold the shelf, and neither of them the other: a reader that nobody holds is freed, whatever its
     thread does, and the thread then ends.
     """
 
     def __init__(self, depth: int) -> None:
-        self._items = deque[T | _End]()
+        self._items = deque[tuple[T | _End, int]]()
         self._depth = depth
+        self._bytes = 0
+        self.waited = 0.0
+        """Seconds that the reader has waited."""
         self._is_given_up = False
         self._process = os.getpid()
         self._changed = threading.Condition()  # Of a lock that its holder may take again: a finalizer may run anywhere.
@@ -48,11 +61,16 @@ class _Shelf(Generic[T]):
     def put(self, item: T | _End) -> bool:
         """Wait for room and put an item there; False if nobody wants it any more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_given_up or len(self._items) < self._depth)
+            size = _bytes_of(item)
+            self._changed.wait_for(lambda: self._is_given_up or self._has_room(size))
             if not self._is_given_up:
-                self._items.append(item)
+                self._items.append((item, size))
+                self._bytes += size
                 self._changed.notify_all()
             return not self._is_given_up
+
+    def _has_room(self, size: int) -> bool:
+        return not self._items or (len(self._items) < self._depth and self._bytes + size <= MOST_BYTES)
 
     def take(self) -> T | _End | None:
         """Wait for an item; None when the shelf is given up. Raises MSC0883 in another process."""
@@ -63,10 +81,14 @@ class _Shelf(Generic[T]):
                 help="make an iterator of the data set in the child",
             )
         with self._changed:
-            self._changed.wait_for(lambda: self._is_given_up or bool(self._items))
+            if not self._items:
+                begun = time.perf_counter()
+                self._changed.wait_for(lambda: self._is_given_up or bool(self._items))
+                self.waited += time.perf_counter() - begun
             if self._is_given_up:
                 return None
-            item = self._items.popleft()
+            item, size = self._items.popleft()
+            self._bytes -= size
             self._changed.notify_all()
             return item
 
@@ -101,7 +123,9 @@ def _work(shelf: _Shelf[T], make: Callable[[], Iterator[T]]) -> None:
 
 
 class Prefetched(Generic[T]):
-    """What an iterator gives, made ahead of use in a thread: at most `depth` items. Its errors are raised here.
+    """What an iterator gives, made ahead of use in a thread: at most `depth` items, and of 256 MiB if they are rows.
+
+    Its errors are raised here.
 
     The thread ends with the iterator, after `close`, and when nobody refers to this object: `make` must not.
     """
@@ -127,6 +151,11 @@ class Prefetched(Generic[T]):
             raise item.error
         finally:
             del item  # The error refers to this call.
+
+    @property
+    def waited(self) -> float:
+        """The seconds that were waited for items so far."""
+        return self._shelf.waited
 
     def close(self) -> None:
         """Give up what is not read."""

@@ -15,6 +15,7 @@ import numpy as np
 from msc.dataset import arguments
 from msc.dataset.arguments import names, optional_count, refuse
 from msc.dataset.base import Dataset, skipping
+from msc.dataset.blocks import Reader
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
 from msc.dataset.values import Array, Row, as_array, converted, own_row
@@ -62,16 +63,15 @@ class IndexedDataset(Dataset):
         return None
 
     @property
-    def in_blocks(self) -> bool:
+    def in_blocks(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.arrays() is not None
 
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+    def reader(self, run: EpochRun) -> Reader | None:
         arrays = self.arrays()
         if arrays is None:
-            return super().batches(run, start, size)
+            return None
         order = self._order(run)
-        groups = (order[first : first + size] for first in range(start, len(order), size))
-        return (tuple(array[group] for array in arrays) for group in groups)
+        return Reader(len(order), lambda numbers, _: tuple(array[order[numbers]] for array in arrays))
 
     def labels(self, column: str | None) -> Array:
         """The values of a column of all rows, for samplers of classes."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import count as numbers
 from itertools import islice
@@ -17,7 +17,7 @@ import numpy as np
 from msc.dataset import arguments, config
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
-from msc.dataset.blocks import Column, MapChain, MapStep
+from msc.dataset.blocks import Column, MapChain, MapStep, Reader, rows_of
 from msc.dataset.mapping import mapped
 from msc.dataset.runs import EpochRun, at_function
 from msc.dataset.transforms.general import Compose, Transform
@@ -39,11 +39,15 @@ class DerivedDataset(Dataset):
         return MapChain(self)
 
     @property
-    def in_blocks(self) -> bool:
+    def in_blocks(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.is_chained and self.chain.source.in_blocks
 
+    def reader(self, run: EpochRun) -> Reader | None:
+        return self.chain.reader(run) if self.in_blocks else None
+
     def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
-        return self.chain.blocks(run, start, size) if self.is_chained else super().batches(run, start, size)
+        is_stream = self.is_chained and not self.in_blocks
+        return self.chain.blocks(run, start, size) if is_stream else super().batches(run, start, size)
 
     @property
     def inputs(self) -> tuple[Dataset, ...]:
@@ -168,6 +172,9 @@ class MapDataset(DerivedDataset):
         return [column.then(steps) if k == taken else column for k, column in enumerate(columns)]
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
+        return rows_of(self, run, start, self._one_by_one) if self.in_blocks else self._one_by_one(run, start)
+
+    def _one_by_one(self, run: EpochRun, start: int) -> Iterator[Row]:
         return mapped(self.source.rows(run.inside(0), start), self._applied, self._workers, run, start)
 
     def _applied(self, row: Row) -> Row:
@@ -220,11 +227,16 @@ class ShuffleDataset(DerivedDataset):
         self._anew = anew
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
+        if self.in_blocks:
+            return rows_of(self, run, start)
         return skipping(self._shuffled(run if self._anew else run.at_epoch(0)), start)
 
     def _shuffled(self, run: EpochRun) -> Iterator[Row]:
-        draws, buffer = run.generator(), list[Row]()
-        for row in self.source.rows(run.inside(0)):
+        return self._reordered(self.source.rows(run.inside(0)), run)
+
+    def _reordered(self, items: Iterable[T], run: EpochRun) -> Iterator[T]:
+        draws, buffer = run.generator(), list[T]()
+        for row in items:
             if len(buffer) < self._buffer_size:
                 buffer.append(row)
                 continue
@@ -233,6 +245,18 @@ class ShuffleDataset(DerivedDataset):
             yield row
         for place in draws.permutation(len(buffer)):
             yield buffer[place]
+
+    @property
+    def in_blocks(self) -> bool:
+        return self.source.in_blocks
+
+    def reader(self, run: EpochRun) -> Reader | None:
+        run = run if self._anew else run.at_epoch(0)
+        inner = self.source.reader(run.inside(0))
+        if inner is None:
+            return None
+        order: Array = np.fromiter(self._reordered(range(inner.total), run), np.int64, inner.total)
+        return Reader(inner.total, lambda numbers, size: inner.at(order[numbers], size), inner.workers)
 
 
 class RepeatDataset(DerivedDataset):
@@ -281,13 +305,13 @@ class SliceDataset(DerivedDataset):
     def in_blocks(self) -> bool:
         return self.source.in_blocks
 
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
-        groups = self.source.batches(run.inside(0), self._start + start, size)
-        if self._count is None:
-            return groups
-        rest = max(self._count - start, 0)
-        sizes = (min(size, rest - first) for first in range(0, rest, size))
-        return (tuple(v[:n] for v in group) for n, group in zip(sizes, groups, strict=False))
+    def reader(self, run: EpochRun) -> Reader | None:
+        inner = self.source.reader(run.inside(0))
+        if inner is None:
+            return None
+        rest = max(inner.total - self._start, 0)
+        total = rest if self._count is None else min(rest, self._count)
+        return Reader(total, lambda numbers, size: inner.at(numbers + self._start, size), inner.workers)
 
     def size(self) -> int:
         rest = max(self.source.size() - self._start, 0)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, cast
 
 from msc.amp.levels import build_train_network
 from msc.dataset import config
 from msc.dataset.base import Dataset
+from msc.dataset.iterators import Prefetched
 from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.settings import unused
@@ -184,6 +185,7 @@ class Model:
             progress=progress,
             callbacks=members,
             net_outputs=progress.loss,
+            data_seconds=0.0,
             resumed=checkpoint is not None,
             valid_dataset=None if validation is None else validation[0],
         )
@@ -232,7 +234,7 @@ class Model:
         )
 
     def _epochs(
-        self, context: RunContext, members: Callbacks, feed: Iterator[Any], validation: tuple[Dataset, Any] | None
+        self, context: RunContext, members: Callbacks, feed: Prefetched[Any], validation: tuple[Dataset, Any] | None
     ) -> None:
         facts = context.original_args()
         progress = cast(Progress, facts.progress)
@@ -254,7 +256,7 @@ class Model:
             progress.epochs_ended = facts.cur_epoch_num
         members.call("on_train_end", context)
 
-    def _epoch(self, context: RunContext, members: Callbacks, feed: Iterator[Any]) -> None:
+    def _epoch(self, context: RunContext, members: Callbacks, feed: Prefetched[Any]) -> None:
         """The steps of an epoch that are not done yet."""
         facts = context.original_args()
         progress = cast(Progress, facts.progress)
@@ -266,6 +268,7 @@ class Model:
             facts.train_dataset_element, facts.net_outputs = self.sinks.run(
                 feed, steps, lambda row: tensors(row, columns)
             )
+            facts.data_seconds = feed.waited
             progress.steps += steps
             facts.cur_step_num = progress.steps
             members.call("on_train_step_end", context)

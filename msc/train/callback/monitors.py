@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from msc.frontend.errors import ApiValueError
-from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.notebooks import html_table
 from msc.train.callback.base import Callback, RunContext, count, loss_of, refuse
@@ -60,22 +59,31 @@ class LossMonitor(Callback):
 
 
 class TimeMonitor(Callback):
-    """Prints the time of each epoch, and of a step of it; `data_size` is how many steps that is."""
+    """Prints the time of each epoch, and of a step of it; `data_size` is how many steps that is.
+
+    With `data_time` also how long steps waited for data, and which share of the time that is.
+    """
 
     def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
-        unused("TimeMonitor", data_time=data_time)
+        if not isinstance(data_time, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            refuse("data_time", data_time, "True or False")
+        self._shows_data = data_time
+        self._waited = 0.0
         self._steps = None if data_size is None else count("data_size", data_size)
         self._begun = 0.0
 
     def epoch_begin(self, run_context: RunContext) -> None:
         self._begun = time.perf_counter()
+        self._waited = run_context.original_args().data_seconds or 0.0
 
     def epoch_end(self, run_context: RunContext) -> None:
         facts = run_context.original_args()
         spent = (time.perf_counter() - self._begun) * 1000
         steps = self._steps or facts.batch_num or 1
         mode = "Eval" if facts.mode == "eval" else "Train"
-        print(f"{mode} epoch time: {spent:5.3f} ms, per step time: {spent / steps:5.3f} ms", flush=True)
+        waited = ((facts.data_seconds or 0.0) - self._waited) * 1000
+        of_data = f" (data time: {waited / steps:5.3f} ms, {waited / max(spent, 1e-9):.0%})" if self._shows_data else ""
+        print(f"{mode} epoch time: {spent:5.3f} ms, per step time: {spent / steps:5.3f} ms{of_data}", flush=True)
 
 
 class History(Callback):
@@ -174,10 +182,15 @@ class LambdaCallback(Callback):
         self.__dict__.update(given)
 
 
+_MUCH_WAITING = 0.2
+"""The share of the time that steps wait for data from which a progress bar tells it."""
+
+
 class ProgressBar(Callback):
     """A bar on the terminal: epoch, step, loss, time left. It is there by default; `MSC_PROGRESS=0` turns it off."""
 
     def __init__(self) -> None:
+        self._begun = 0.0
         self._bar: Any = None
         self._task: Any = None
 
@@ -187,22 +200,25 @@ class ProgressBar(Callback):
             progress.TextColumn("{task.description}"),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
-            progress.TextColumn("loss {task.fields[loss]}"),
+            progress.TextColumn("loss {task.fields[loss]}{task.fields[data]}"),
             progress.TimeRemainingColumn(),
             console=console.Console(stderr=True),
             transient=True,
         )
         facts = run_context.original_args()
         total = facts.batch_num * facts.epoch_num
-        self._task = self._bar.add_task("training", total=total, completed=facts.cur_step_num or 0, loss="-")
+        self._task = self._bar.add_task("training", total=total, completed=facts.cur_step_num or 0, loss="-", data="")
         self._bar.start()
+        self._begun = time.perf_counter()
 
     def on_train_step_end(self, run_context: RunContext) -> None:
         facts = run_context.original_args()
         loss = loss_of(facts.net_outputs)
         text = f"epoch {facts.cur_epoch_num} of {facts.epoch_num}"
         shown = "-" if loss is None else f"{loss:.4g}"
-        self._bar.update(self._task, completed=facts.cur_step_num, description=text, loss=shown)
+        share = (facts.data_seconds or 0.0) / max(time.perf_counter() - self._begun, 1e-9)
+        data = f", {share:.0%} waiting for data" if share > _MUCH_WAITING else ""
+        self._bar.update(self._task, completed=facts.cur_step_num, description=text, loss=shown, data=data)
 
     def on_train_end(self, run_context: RunContext) -> None:
         self.close()

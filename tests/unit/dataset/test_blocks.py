@@ -80,3 +80,19 @@ def test_a_picture_that_does_not_fit_is_told_of_its_row() -> None:
     source = ds.GeneratorDataset([(image,) for image in ragged], ["x"], shuffle=False)
     (whole,) = rows(source.map([vision.Resize((3, 3)), vision.HWC2CHW()], "x", offload=True).batch(5))
     assert whole[0].shape == (5, 1, 3, 3)
+
+
+def test_rows_of_stages_with_a_reader_are_those_of_stages_without() -> None:
+    """Shuffled, cut and transformed rows that are taken by their numbers, in batches and one after the other."""
+
+    def made(source: ds.Dataset) -> ds.Dataset:
+        return source.map(vision.RandomCrop(9, 2), "image").shuffle(5).skip(2).map(vision.RandomVerticalFlip(), "image")
+
+    by_number = made(ds.NumpySlicesDataset({"image": IMAGES}, shuffle=False))
+    one_by_one = made(ds.GeneratorDataset([(image,) for image in IMAGES], ["image"], shuffle=False))
+    assert (by_number.in_blocks, one_by_one.in_blocks) == (True, False)
+    expected = [row[0] for row in rows(one_by_one)]
+    for found in (rows(by_number), rows(by_number.take(40))):
+        assert all(np.array_equal(row[0], right) for row, right in zip(found, expected, strict=True))
+    (batch,) = rows(by_number.batch(4), 4)
+    assert np.array_equal(batch[0], np.stack(expected[16:]))

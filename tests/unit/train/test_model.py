@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,20 @@ def test_what_monitors_print(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.findall(r"epoch: 1 step: (\d), loss is [\d.]+", out) == ["2", "4"]
     assert re.search(r"Train epoch time: .* ms, per step time: .* ms", out)
     assert re.search(r"epoch: 1, evaluation: loss: [\d.]+, mse", out)
+
+
+def test_time_monitor_shows_what_data_take(capsys: pytest.CaptureFixture[str]) -> None:
+    def slow(*columns: Any) -> Any:
+        time.sleep(0.02)
+        return columns
+
+    late = data().map(slow, data().columns)
+    model().train(1, late, callbacks=[TimeMonitor(data_time=True)])
+    shares = re.findall(r"data time: ([\d.]+) ms, (\d+)%", capsys.readouterr().out)
+    assert len(shares) == 1
+    assert float(shares[0][0]) > 0
+    with pytest.raises(msc.MscError, match="data_time is 1"):
+        TimeMonitor(data_time=1)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_loss_that_is_no_number_ends_the_run() -> None:
