@@ -26,7 +26,7 @@ from msc.frontend.boundary import Published, publish_methods
 from msc.frontend.settings import unused
 
 if TYPE_CHECKING:
-    from msc.dataset.blocks import Column, Reader
+    from msc.dataset.blocks import Column, RowReader
 
 
 def _stages() -> Any:
@@ -80,7 +80,7 @@ class Dataset(Published):
     in_blocks: bool = False
     """Whether there is a `reader`: rows are taken by their numbers, many at once."""
 
-    def reader(self, run: EpochRun) -> Reader | None:
+    def reader(self, run: EpochRun) -> RowReader | None:
         """What takes the rows of a pass by their numbers; None where they come one after the other."""
         return None
 

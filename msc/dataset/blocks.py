@@ -40,7 +40,7 @@ Values: TypeAlias = "Array | list[Array]"
 """The values of a column in a block: stacked, or a list if their shapes differ."""
 
 
-class Reader:
+class RowReader:
     """Takes rows of a pass by their numbers: `at(numbers, size)`; for at most `size` of them."""
 
     def __init__(self, total: int, at: Callable[[Array, int], Row], workers: int = 1) -> None:
@@ -249,7 +249,7 @@ class MapChain:
         blocks = ((g, _Block(run, np.arange(first, first + len(g[0])), size)) for g, first in zip(groups, firsts))  # noqa: B905  without end
         return in_order(blocks, lambda item: self._made(*item), self._workers)
 
-    def reader(self, run: EpochRun) -> Reader | None:
+    def reader(self, run: EpochRun) -> RowReader | None:
         """What takes rows by their numbers, if the source has such a reader."""
         inner = self.source.reader(self._below(run))
         if inner is None:
@@ -258,7 +258,7 @@ class MapChain:
         def at(chosen: Array, size: int) -> Row:
             return self._made(inner.at(chosen, size), _Block(run, chosen, size))
 
-        return Reader(inner.total, at, max(self._workers, inner.workers))
+        return RowReader(inner.total, at, max(self._workers, inner.workers))
 
     def _below(self, run: EpochRun) -> EpochRun:
         for _ in range(self._depth):

@@ -15,7 +15,7 @@ import numpy as np
 from msc.dataset import arguments
 from msc.dataset.arguments import names, optional_count, refuse
 from msc.dataset.base import Dataset, skipping
-from msc.dataset.blocks import Reader
+from msc.dataset.blocks import RowReader
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
 from msc.dataset.values import Array, Row, as_array, converted, own_row
@@ -66,12 +66,12 @@ class IndexedDataset(Dataset):
     def in_blocks(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.arrays() is not None
 
-    def reader(self, run: EpochRun) -> Reader | None:
+    def reader(self, run: EpochRun) -> RowReader | None:
         arrays = self.arrays()
         if arrays is None:
             return None
         order = self._order(run)
-        return Reader(len(order), lambda numbers, _: tuple(array[order[numbers]] for array in arrays))
+        return RowReader(len(order), lambda numbers, _: tuple(array[order[numbers]] for array in arrays))
 
     def labels(self, column: str | None) -> Array:
         """The values of a column of all rows, for samplers of classes."""

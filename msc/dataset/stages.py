@@ -17,7 +17,7 @@ import numpy as np
 from msc.dataset import arguments, config
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
-from msc.dataset.blocks import Column, MapChain, MapStep, Reader, rows_of
+from msc.dataset.blocks import Column, MapChain, MapStep, RowReader, rows_of
 from msc.dataset.mapping import mapped
 from msc.dataset.runs import EpochRun, at_function
 from msc.dataset.transforms.general import Compose, Transform
@@ -42,7 +42,7 @@ class DerivedDataset(Dataset):
     def in_blocks(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.is_chained and self.chain.source.in_blocks
 
-    def reader(self, run: EpochRun) -> Reader | None:
+    def reader(self, run: EpochRun) -> RowReader | None:
         return self.chain.reader(run) if self.in_blocks else None
 
     def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
@@ -250,13 +250,13 @@ class ShuffleDataset(DerivedDataset):
     def in_blocks(self) -> bool:
         return self.source.in_blocks
 
-    def reader(self, run: EpochRun) -> Reader | None:
+    def reader(self, run: EpochRun) -> RowReader | None:
         run = run if self._anew else run.at_epoch(0)
         inner = self.source.reader(run.inside(0))
         if inner is None:
             return None
         order: Array = np.fromiter(self._reordered(range(inner.total), run), np.int64, inner.total)
-        return Reader(inner.total, lambda numbers, size: inner.at(order[numbers], size), inner.workers)
+        return RowReader(inner.total, lambda numbers, size: inner.at(order[numbers], size), inner.workers)
 
 
 class RepeatDataset(DerivedDataset):
@@ -305,13 +305,13 @@ class SliceDataset(DerivedDataset):
     def in_blocks(self) -> bool:
         return self.source.in_blocks
 
-    def reader(self, run: EpochRun) -> Reader | None:
+    def reader(self, run: EpochRun) -> RowReader | None:
         inner = self.source.reader(run.inside(0))
         if inner is None:
             return None
         rest = max(inner.total - self._start, 0)
         total = rest if self._count is None else min(rest, self._count)
-        return Reader(total, lambda numbers, size: inner.at(numbers + self._start, size), inner.workers)
+        return RowReader(total, lambda numbers, size: inner.at(numbers + self._start, size), inner.workers)
 
     def size(self) -> int:
         rest = max(self.source.size() - self._start, 0)
