@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,10 @@ As many as fit into half a turn, and at least one.
 MINIMUM_ROUNDS = 5
 
 
+Clock: TypeAlias = Callable[[], int]
+"""Nanoseconds since some moment."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How long to measure."""
@@ -32,6 +37,13 @@ class Plan:
     """Slow models get fewer rounds, but at least five."""
     seconds_between_turns: float = 0.0
     """With several threads: for the workers of the engine before, which may spin for a while before they sleep."""
+    cpu_time: bool = False
+    """Whether a call's time is that of the process on its processors, which other processes do not lengthen."""
+
+    @property
+    def clock(self) -> Clock:
+        """What tells the time."""
+        return time.process_time_ns if self.cpu_time else time.perf_counter_ns
 
 
 @dataclass(frozen=True)
@@ -55,31 +67,32 @@ class Turn:
     warm_up: int
     calls: int
     seconds: float
+    clock: Clock = time.perf_counter_ns
 
     @staticmethod
-    def of(run: Runner, seconds: float) -> Turn:
+    def of(run: Runner, seconds: float, clock: Clock = time.perf_counter_ns) -> Turn:
         """As long as `seconds` where calls are short; a single call of one that takes longer."""
         run()
-        call = _median_of(run, 1)
+        call = max(_median_of(run, 1, clock), 1e-9)
         if call < seconds / 20:
-            call = _median_of(run, 20)
+            call = _median_of(run, 20, clock)
         warm_up = max(1, min(WARM_UP_CALLS, int(seconds / 2 / call)))
         calls = max(1, int(seconds / call))
-        return Turn(warm_up, calls, call * (warm_up + calls))
+        return Turn(warm_up, calls, call * (warm_up + calls), clock)
 
     def take(self, run: Runner) -> float:
         """The median time of one call, in seconds."""
         for _ in range(self.warm_up):
             run()
-        return _median_of(run, self.calls)
+        return _median_of(run, self.calls, self.clock)
 
 
-def _median_of(run: Runner, calls: int) -> float:
+def _median_of(run: Runner, calls: int, clock: Clock) -> float:
     times: list[int] = []
     for _ in range(calls):
-        start = time.perf_counter_ns()
+        start = clock()
         run()
-        times.append(time.perf_counter_ns() - start)
+        times.append(clock() - start)
     return float(np.median(times)) * 1e-9
 
 
@@ -107,7 +120,7 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Per engine, the median seconds of one call in each round; each round starts with the next engine."""
     names = list(runners)
-    turns = {name: Turn.of(runners[name], plan.seconds_per_turn) for name in names}
+    turns = {name: Turn.of(runners[name], plan.seconds_per_turn, plan.clock) for name in names}
     slowest = max(turn.seconds for turn in turns.values())
     rounds = max(min(plan.rounds, MINIMUM_ROUNDS), min(plan.rounds, int(plan.seconds_per_engine / slowest)))
     medians: dict[str, list[float]] = {name: [] for name in names}

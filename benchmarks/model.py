@@ -26,9 +26,13 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 class Model(ABC):
-    """One network with fixed shapes; the first result is what is compared."""
+    """One network at one size; the first result is what is compared."""
 
     name: str
+    dims: Mapping[str, tuple[int, int]] = {}
+    """Ranges of the dimensions that a call decides, by name."""
+    sizes: Mapping[str, int] = {}
+    """Those of the example."""
 
     @abstractmethod
     def example(self) -> dict[str, Array]:

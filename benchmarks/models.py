@@ -9,6 +9,7 @@ from benchmarks.exported import NAMES, Exported
 from benchmarks.layers import LAYERS
 from benchmarks.mlperf_tiny import Autoencoder, DsCnn, MobileNetV1, ResNet8
 from benchmarks.model import Model
+from benchmarks.open_models import OPEN_MODELS
 from benchmarks.operators import SINGLE_OPERATORS
 from benchmarks.sample_models import Attention, LeNet5, Mlp, ResNetTiny
 
@@ -18,9 +19,13 @@ _ALL: tuple[Model, ...] = (
     *(Exported(name) for name in NAMES),
     *LAYERS,
     *SINGLE_OPERATORS,
+    *OPEN_MODELS,
 )
 
 MODELS: dict[str, Model] = {model.name: model for model in _ALL}
 
 OPERATORS: tuple[str, ...] = tuple(model.name for model in SINGLE_OPERATORS)
 """The models of one operator, by name."""
+
+OPEN: tuple[str, ...] = tuple(model.name for model in OPEN_MODELS)
+"""The models whose sizes a call decides, by name."""

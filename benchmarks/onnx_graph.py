@@ -56,7 +56,7 @@ class OnnxGraph:
             self.weights[f"{name}.{part}"] = self._generator.uniform(low, high, channels).astype(np.float32)
         return [f"{name}.{part}" for part in ranges]
 
-    def finish(self, name: str, inputs: Mapping[str, Sequence[int]]) -> bytes:
+    def finish(self, name: str, inputs: Mapping[str, Sequence[int | str]]) -> bytes:
         """The checked model as bytes: f32 inputs by name and shape, and the last node's result."""
         values = [helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, size) for key, size in inputs.items()]
         output = helper.make_empty_tensor_value_info(self.nodes[-1].output[0])

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,22 @@ class Msc(Peer):
     call = "f(x), NumPy in and out"
 
     def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
-        compiled: Any = importlib.import_module("msc").compile(model.onnx, threads=threads)
+        compiled: Any = importlib.import_module("msc").compile(model.onnx, threads=threads, dims=self._dims(model))
+        if model.dims and hasattr(compiled, "reason"):
+            raise PeerError(f"its sizes cannot be left open: {compiled.reason}")
         return lambda: _first(compiled(*inputs))
+
+    def _dims(self, model: Model) -> Mapping[str, int | tuple[int, int]]:
+        return dict(model.dims)
+
+
+class MscFixed(Msc):
+    """msc for the sizes of the example alone: what open sizes cost is the difference."""
+
+    name = "msc-fixed"
+
+    def _dims(self, model: Model) -> Mapping[str, int | tuple[int, int]]:
+        return dict(model.sizes)
 
 
 def _first(results: Any) -> Any:
@@ -200,6 +214,6 @@ def _iree_binary(model: Model) -> bytes:
             raise PeerError(str(error)[:300]) from error
 
 
-_ALL = (Msc(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile(), OpenVino(), Iree())
+_ALL = (Msc(), MscFixed(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile(), OpenVino(), Iree())
 
 PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}

@@ -51,8 +51,9 @@ class ModelResult:
 
     @property
     def best_other(self) -> PeerResult | None:
-        """The fastest engine besides the base; None without one."""
-        return min(self.peers[1:], key=lambda peer: Spread.of(peer.seconds).median, default=None)
+        """The fastest engine that is not the base, and not msc in two ways; None without one."""
+        others = [peer for peer in self.peers[1:] if not {peer.name, self.base.name} <= {"msc", "msc-fixed"}]
+        return min(others, key=lambda peer: Spread.of(peer.seconds).median, default=None)
 
     @property
     def advantage(self) -> float | None:

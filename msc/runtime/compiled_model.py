@@ -16,7 +16,7 @@ from msc.runtime.cache import place_artifact
 from msc.runtime.calls import Calls, Pointers
 from msc.runtime.interface import CALLS_SYMBOL, ERROR_INDEX
 from msc.runtime.narrow_types import codes_of, narrow_dtype, values_of
-from msc.runtime.open_calls import new_output, placed, sizes_of, valid_specs
+from msc.runtime.open_calls import OpenCall, OpenCalls, new_output, placed
 from msc.runtime.output_memory import check_outputs, check_seconds
 from msc.runtime.program import Signature
 from msc.runtime.result_memory import LARGE, Workspace, address_of, array_beside
@@ -60,7 +60,8 @@ class CompiledModel:
         self._artifact_bytes = artifact_bytes
         self._calls = Calls(library, signature, number)
         self._enter = self._calls.run
-        self._is_open = bool(signature.sizes)
+        self._open = OpenCalls(signature) if signature.sizes else None
+        self._is_dense = all(t.is_dense for t in (*signature.inputs, *signature.outputs))
         self._checker = Checker(signature.inputs)
         self._orders = StoredOrders(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
@@ -152,9 +153,11 @@ class CompiledModel:
 
     def _special_results(self, given: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a model with open sizes, narrow types or arrays that are updated in place."""
-        inputs = self.check(self._coded(given) if self._has_narrow else given)
+        inputs = self._in_memory(self._coded(given) if self._has_narrow else given)
         self._check_states(inputs, given)
-        results = self._open_results(inputs)
+        results = self._outputs_of(inputs)
+        self._run(inputs, results)
+        results = results if self._is_dense else tuple(a if a.flags.c_contiguous else a.copy() for a in results)
         return self.ordered(inputs, self._decoded(results) if self._has_narrow else results)
 
     def ordered(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -181,11 +184,6 @@ class CompiledModel:
         pairs = zip(outputs, self._signature.outputs, strict=True)
         return tuple(values_of(a, narrow_dtype(t.codes)) if t.codes else a for a, t in pairs)
 
-    def _open_results(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        outputs = self._outputs_of(inputs)
-        self._run(inputs, outputs)
-        return tuple(a if a.flags.c_contiguous else a.copy() for a in outputs)
-
     def new_outputs(self, inputs: Sequence[Array] | None = None) -> list[Array]:
         """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its inputs.
 
@@ -195,29 +193,41 @@ class CompiledModel:
 
     def _outputs_of(self, inputs: Sequence[Array] | None) -> list[Array]:
         """The same of inputs already checked."""
-        if not self._signature.sizes:
+        if self._open is None:
             return self._new_outputs(inputs)
-        sizes = [s.high for s in self._signature.sizes] if inputs is None else sizes_of(self._signature, inputs)
-        return [new_output(tensor, sizes) for tensor in self._signature.outputs]
+        largest = tuple(size.high for size in self._signature.sizes)
+        call = OpenCall.of(self._signature, largest) if inputs is None else self._open.of(inputs)
+        beside = self._beside(inputs)
+        return [
+            array_beside(beside, *output) if tensor.is_dense else new_output(tensor, *output[:2])
+            for tensor, output in zip(self._signature.outputs, call.outputs, strict=True)
+        ]
 
     def _new_outputs(self, inputs: Sequence[Array] | None) -> list[Array]:
-        beside = address_of(inputs[self._largest]) if inputs and self._largest is not None else 0
+        beside = self._beside(inputs)
         return [array_beside(beside, *output) for output in self._outputs]
+
+    def _beside(self, inputs: Sequence[Array] | None) -> int:
+        """The address of the largest input, where that matters."""
+        return address_of(inputs[self._largest]) if inputs and self._largest is not None else 0
 
     def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order, lying in memory as the model has them. Raises MSC0601 to MSC0604."""
         given = self._checker.arranged(sequence("inputs", arrays, "a list of arrays"), {})
+        return self._in_memory(given)
+
+    def _in_memory(self, given: Sequence[Array]) -> Sequence[Array]:
         stored = self._orders.stored(given)
         return self._orders.seen(given, stored, self._checked(stored))
 
     def _checked(self, given: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order, their dimensions in the order of memory. Raises MSC0603 and MSC0604."""
-        if not self._signature.sizes:
+        if self._open is None:
             return self._checker.check(tuple(given), {})
-        given = tuple(convertible(a, t.name) for a, t in zip(given, self._signature.inputs, strict=True))
-        sizes = sizes_of(self._signature, given)
-        checked = Checker(valid_specs(self._signature.inputs, sizes)).check(given, {})
-        return [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
+        checked = self._open.of(given).checker.check(tuple(given), {})
+        return (
+            checked if self._is_dense else [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
+        )
 
     def state(self, name: str, value: Array) -> Array:
         """An array of its own with these elements, which lies as calls update it: for an input of this name.
@@ -244,8 +254,13 @@ class CompiledModel:
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
         """A function that runs on these arrays, which are checked once, here. Raises as `call_into`."""
         checked = self.check(inputs)
-        check_outputs(self._signature, sizes_of(self._signature, checked), checked, outputs)
+        self._check_outputs(checked, outputs)
         return lambda: self._run(checked, outputs)
+
+    def _check_outputs(self, inputs: Sequence[Array], outputs: object, *, shared: bool = False) -> None:
+        """Check arrays for the outputs of a call on these inputs. Raises MSC0613."""
+        sizes = () if self._open is None else self._open.of(inputs).sizes
+        check_outputs(self._signature, sizes, inputs, outputs, shared=shared)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run on arrays already checked: of the right shapes and dtypes, lying in memory as the model has them."""
@@ -257,19 +272,22 @@ class CompiledModel:
         for array in outputs:
             pointers[position] = address_of(array)
             position += 1
-        sizes = self._place_sizes(inputs, pointers, position) if self._is_open else None
+        sizes = self._place_sizes(inputs, pointers, position) if self._open is not None else None
         status = self._enter(pointers, workspace)
         if status:
             if status == ERROR_INDEX:
                 raise_index_error(self._signature.inputs, inputs)
             self._calls.settle(status, pointers, workspace, (memory, inputs, outputs, sizes))
 
-    def _place_sizes(self, inputs: Sequence[Array], pointers: Pointers, position: int) -> Array:
+    def _place_sizes(self, inputs: Sequence[Array], pointers: Pointers, position: int) -> Array | None:
         """Put the addresses of the sizes behind those of the tensors; they lie in the result."""
-        sizes = np.array(sizes_of(self._signature, inputs), np.int64)
-        for k in range(len(sizes)):
-            pointers[position + k] = sizes.ctypes.data + k * sizes.itemsize
-        return sizes
+        if self._open is None:
+            return None
+        call = self._open.of(inputs)
+        for address in call.addresses:
+            pointers[position] = address
+            position += 1
+        return call.memory
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the shared library that `msc.load` takes, whatever it is called.
@@ -311,12 +329,12 @@ class CompiledModel:
             message = "the model was built without clocks between its kernels"
             raise MscError(Diagnostic("MSC0609", message, help="msc compile MODEL --profile -o model.so"))
         checked = self.check(inputs)
-        check_outputs(self._signature, sizes_of(self._signature, checked), checked, outputs, shared=shared)
+        self._check_outputs(checked, outputs, shared=shared)
         check_seconds(seconds, len(self.calls))
         memory = self._local.memory
         addresses = [address_of(array) for array in (*checked, *outputs)]
         memory[1][: len(addresses)] = addresses
-        sizes = self._place_sizes(checked, memory[1], len(addresses)) if self._signature.sizes else None
+        sizes = self._place_sizes(checked, memory[1], len(addresses))
         self._calls.profiled(memory[1], memory[2], (memory, checked, outputs, sizes), seconds)
 
     def artifact(self) -> bytes:
