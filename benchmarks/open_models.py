@@ -131,11 +131,11 @@ def _encoder(layers: int, size: int, heads: int, hidden: int) -> Network:
         split = graph.integers("split", 0, 0, heads, size // heads)
         joined = graph.integers("joined", 0, 0, size)
         for _ in range(layers):
-            parts = [
+            q, k, v = (
                 graph.op("Transpose", graph.op("Reshape", _product(graph, x, size, size), split), perm=[0, 2, 1, 3])
                 for _ in range(3)
-            ]
-            mixed = graph.op("Transpose", _attended(graph, *parts, size // heads), perm=[0, 2, 1, 3])
+            )
+            mixed = graph.op("Transpose", _attended(graph, q, k, v, size // heads), perm=[0, 2, 1, 3])
             attention = _product(graph, graph.op("Reshape", mixed, joined), size, size)
             x = _normalised(graph, graph.op("Add", x, attention), size)
             inner = graph.op("Relu", _product(graph, x, size, hidden))
@@ -183,12 +183,9 @@ def _lstm(features: int, hidden: int) -> Network:
     """A recurrent layer over any number of steps."""
 
     def network(graph: OnnxGraph) -> str:
-        weights = (
-            graph.weight("W", 1, 4 * hidden, features, fan_in=features),
-            graph.weight("R", 1, 4 * hidden, hidden, fan_in=hidden),
-            graph.weight("B", 1, 8 * hidden, fan_in=200),
-        )
-        return graph.op("LSTM", "a", *weights, hidden_size=hidden)
+        inputs = graph.weight("W", 1, 4 * hidden, features, fan_in=features)
+        state = graph.weight("R", 1, 4 * hidden, hidden, fan_in=hidden)
+        return graph.op("LSTM", "a", inputs, state, graph.weight("B", 1, 8 * hidden, fan_in=200), hidden_size=hidden)
 
     return network
 

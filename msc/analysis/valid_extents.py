@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 
 from msc.analysis.kernel_model import capacity_model, output_positions
 from msc.dialects.gk import CallKernelOp, KernelOp
@@ -18,15 +19,18 @@ from msc.dialects.open_sizes import INSIDE, module_sizes, named_dims, said_bound
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
 from msc.poly.model import KernelStatement, statements_of
-from msc.poly.valid_extents import NotABox, Size, ValidShape, is_whole, meet, reshaped, whole
+from msc.poly.valid_extents import NotABox, Size, ValidShape, is_whole, meet, reshaped, upper_bound, whole
 from msc.poly.valid_statements import ValidAnalysis
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 
 class ValidExtents:
-    """The valid part of every tensor of a module's entry function. Raises MSC0208 where there is none of that form."""
+    """The valid part of every tensor of a module's entry function. Raises MSC0208 where there is none of that form.
 
-    def __init__(self, module: ModuleOp, entry: FuncOp) -> None:
+    An `unfinished` one follows operations as far as it is asked to, so that they may be rewritten meanwhile.
+    """
+
+    def __init__(self, module: ModuleOp, entry: FuncOp, *, unfinished: bool = False) -> None:
         self.sizes: tuple[Size, ...] = module_sizes(module)
         self._known: dict[SSAValue, ValidShape] = {}
         self.statements: dict[Operation, tuple[list[KernelStatement], ValidAnalysis]] = {}
@@ -35,11 +39,37 @@ class ValidExtents:
         for argument, attributes in zip(entry.args, given, strict=False):
             shape = static_shape(argument)
             self._known[argument] = valid_argument(shape, named_dims(attributes.data, len(shape)), self.sizes)
-        self._follow_block(entry.body.block)
+        self._last: Operation | None = None
+        self._block = entry.body.block
+        if not unfinished:
+            self.follow_to(None)
+
+    def follow_to(self, end: Operation | None) -> None:
+        """Follow the entry's operations before `end`, or all of them. Raises MSC0208."""
+        op = self._block.first_op if self._last is None else self._last.next_op
+        while op is not None and op is not end:
+            self._follow(op)
+            self._last, op = op, op.next_op
+
+    def known(self, value: SSAValue) -> ValidShape | None:
+        """The valid part of a tensor that was followed; None of others."""
+        return self._known.get(value)
 
     def of(self, value: SSAValue) -> ValidShape:
         """The valid part of a tensor."""
         return self._known[value] if value in self._known else whole(static_shape(value))
+
+    def reduced_by(self, value: SSAValue) -> Iterator[list[AffineExpr]]:
+        """For each reduction that makes a tensor, seen through views, the sizes of the loops that it sums over."""
+        while isinstance(value.owner, ViewOp):
+            value = value.owner.operands[0]
+        if not isinstance(value.owner, Operation) or value.owner not in self.statements:
+            return
+        statements, analysis = self.statements[value.owner]
+        for statement, dims in zip((s for s in statements if s.points), analysis.statements, strict=True):
+            if statement.reduced:
+                found = [(statement.extents[d], upper_bound(dims[d])) for d in sorted(statement.reduced)]
+                yield [AffineExpr.constant(n) if bound is None else bound for n, bound in found]
 
     def inputs(self, kernel: KernelOp) -> list[ValidShape]:
         """The valid parts of a kernel's inputs."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import TypeAlias
 
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr
 
 from msc.poly.affine import LinearForm, bounds, linear_form, simplified
 
@@ -32,16 +32,56 @@ class Size:
 
 @dataclass(frozen=True)
 class Factor:
-    """Indices 0 to `capacity` of which those below `bound` are valid; all of them where that is None."""
+    """Indices 0 to `capacity` of which those below `bound` are valid; all of them where that is None.
+
+    The bound is in canonical form: factors that mean the same are equal.
+    """
 
     capacity: int
     bound: AffineExpr | None = None
+
+    def __post_init__(self) -> None:
+        if self.bound is not None:
+            object.__setattr__(self, "bound", canonical(self.bound))
 
 
 ValidExtent: TypeAlias = tuple[Factor, ...]
 """The factors of one dimension: its index is a number whose digits they are. Never empty."""
 
 ValidShape: TypeAlias = tuple[ValidExtent, ...]
+
+
+def quotient(expr: AffineExpr) -> tuple[LinearForm, int] | None:
+    """The expression as a linear form divided by a number, rounded down, in lowest terms; None if it is none."""
+    form = linear_form(expr)
+    if form is not None:
+        return form, 1
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            a, b = quotient(lhs), quotient(rhs)
+            if a is None or b is None or a[1] > 1 < b[1]:
+                return None
+            (top, divisor), (added, _) = (a, b) if b[1] == 1 else (b, a)
+            total = linear_form(top.expression() + added.expression() * divisor)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=n)):
+            inner = quotient(lhs)
+            if inner is None:
+                return None
+            total, divisor = inner[0], inner[1] * n
+        case _:
+            return None
+    assert total is not None  # a sum of linear forms
+    common = gcd(divisor, *total.coefficients.values())
+    coefficients = {d: c // common for d, c in total.coefficients.items()}
+    return LinearForm(coefficients, total.constant // common), divisor // common
+
+
+def canonical(bound: AffineExpr) -> AffineExpr:
+    """The same number of elements as a linear form or a quotient of one, where it is either."""
+    found = quotient(bound)
+    if found is None:
+        return bound
+    return found[0].expression() if found[1] == 1 else found[0].expression() // found[1]
 
 
 def whole(shape: Iterable[int]) -> ValidShape:
@@ -89,9 +129,11 @@ def meet(a: ValidExtent, b: ValidExtent) -> ValidExtent:
     if is_whole(b):
         return a
     if len(a) == len(b) == 1 and a[0].bound is not None and b[0].bound is not None:
-        difference = linear_form(a[0].bound + b[0].bound * -1)
-        if difference is not None and not difference.coefficients:
-            return a if difference.constant < 0 else b
+        ours, theirs = quotient(a[0].bound), quotient(b[0].bound)
+        if ours is not None and theirs is not None and ours[1] == theirs[1]:
+            first, second = ours[0], theirs[0]
+            if first.coefficients == second.coefficients:
+                return a if first.constant < second.constant else b
     raise NotABox("dimensions of different open sizes are combined")
 
 
@@ -184,14 +226,7 @@ def _exactly(bound: AffineExpr, divisor: int) -> AffineExpr:
 
 def below(bound: AffineExpr, step: int, offset: int) -> AffineExpr:
     """The bound of i where `step * i + offset` stays below `bound`."""
-    total = simplified(bound + (step - 1 - offset))
-    form = linear_form(total)
-    if step == 1 or form is None:
-        return total if step == 1 else total // step
-    if any(c % step for c in form.coefficients.values()):
-        return total // step
-    coefficients = {d: c // step for d, c in form.coefficients.items()}
-    return LinearForm(coefficients, form.constant // step).expression()
+    return canonical((bound + (step - 1 - offset)) // step)
 
 
 def ranges_of(sizes: Sequence[Size]) -> Mapping[int, range]:
@@ -201,13 +236,15 @@ def ranges_of(sizes: Sequence[Size]) -> Mapping[int, range]:
 
 def text(bound: AffineExpr, sizes: Sequence[Size]) -> str:
     """A bound for people, with the sizes' names."""
-    form = linear_form(bound)
-    if form is None:
+    found = quotient(bound)
+    if found is None:
         return str(bound)
+    form, divisor = found
     terms = [f"{sizes[d].name}" if c == 1 else f"{c} * {sizes[d].name}" for d, c in sorted(form.coefficients.items())]
     if form.constant or not terms:
         terms.append(str(form.constant))
-    return " + ".join(terms)
+    total = " + ".join(terms)
+    return total if divisor == 1 else f"({total}) / {divisor}"
 
 
 def over_symbols(expr: AffineExpr) -> AffineExpr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from xdsl.context import Context
@@ -24,7 +25,7 @@ from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute
 from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
-from msc.graph.shapes.size_expressions import Linear, linear, numbers_of, of_sizes, product
+from msc.graph.shapes.size_expressions import Linear, Numbers, linear, numbers_of, of_sizes, product
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
@@ -71,8 +72,9 @@ class LiftSizes(ModulePass):
             )
         functions = [find_entry(sample.module) for sample in self.samples]
         same = [function for function in functions if function is not None]
-        moves = with_computed_indices(entry, same, [sample.sizes for sample in self.samples], sizes)
-        valid = ValidExtents(op, entry)
+        valid = ValidExtents(op, entry, unfinished=True)
+        moves = with_computed_indices(entry, valid, same, [sample.sizes for sample in self.samples], sizes)
+        valid.follow_to(None)
         found = [Comparison(op, valid, sample, moves) for sample in self.samples]
         differing = [comparison.check() for comparison in found]
         _cut(entry, found, sizes, self.samples)
@@ -83,10 +85,10 @@ class LiftSizes(ModulePass):
             with suppress(DecidedByCall):  # other operations, as dimensions of 1 broadcast
                 differing.append(smallest.check())
                 at.append(self.smallest.sizes)
-        _lift(differing, at, [size.high for size in sizes])
+        _lift(differing, at, [size.high for size in sizes], valid)
 
 
-def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequence[int]) -> None:
+def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequence[int], valid: ValidExtents) -> None:
     """Give each operand that is other numbers at some of the sizes `at` its expression."""
     for user, number in dict.fromkeys(place for differing in found for place in differing):
         constant = user.operands[number].owner
@@ -96,6 +98,8 @@ def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequ
         numbers = linear(top, known, at, highest) if top is not None and len(known) == len(values) else None
         if numbers is None:
             factors = product(top, known, at, highest) if top is not None and len(known) == len(values) else None
+            if factors is None and top is not None:
+                factors = _count_of_sum(user, number, [top, *known], [highest, *at], valid)
             if factors is None:
                 reason = "it computes with a number that is no linear function of the sizes, nor their product"
                 raise differs(user, reason)
@@ -104,6 +108,20 @@ def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequ
             user.operands[number] = _inserted(of_sizes(constant, numbers.expression(), len(highest)), user)
         else:
             user.operands[number] = _computed(constant, numbers, highest, user)
+
+
+def _count_of_sum(
+    user: Operation, number: int, values: Sequence[Numbers], at: Sequence[Sequence[int]], valid: ValidExtents
+) -> tuple[int, Sequence[AffineExpr]] | None:
+    """How many elements another operand sums, as a factor and sizes, if that is what `values` are at all sizes."""
+    for operand in (value for k, value in enumerate(user.operands) if k != number):
+        for count in valid.reduced_by(operand):
+            opened = [size for size in count if size.used_dims()]
+            factor = prod(size.eval((), ()) for size in count if not size.used_dims())
+            counts = [factor * prod(size.eval(sizes, ()) for size in opened) for sizes in at]
+            if all(array.size and (array == n).all() for array, n in zip(values, counts, strict=False)):
+                return factor, opened
+    return None
 
 
 def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], user: Operation) -> SSAValue:
@@ -121,14 +139,14 @@ def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], use
 
 
 def _multiplied(
-    constant: ConstantOp, factor: int, used: Sequence[int], highest: Sequence[int], user: Operation
+    constant: ConstantOp, factor: int, used: Sequence[AffineExpr], highest: Sequence[int], user: Operation
 ) -> SSAValue:
-    """A number times sizes, as large as the constant."""
+    """A number times expressions over the sizes, as large as the constant."""
     array = dense_array(constant.value)
     total: SSAValue = _inserted(constant_of(np.full(array.shape, factor, array.dtype)), user)
-    for k in used:
-        plain = constant_of(np.array(highest[k], array.dtype))
-        size = _inserted(of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
+    for expression in used:
+        plain = constant_of(np.array(expression.eval(highest, ()), array.dtype))
+        size = _inserted(of_sizes(plain, expression, len(highest)), user)
         total = _inserted(MulOp(total, size, result_types=None), user)
     return total
 

@@ -8,6 +8,7 @@ the result is element f(i) of the operand, where f is arithmetic on `ms.iota` an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -19,6 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from msc.analysis.valid_extents import ValidExtents
 from msc.dialects import ms
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.base import MsOp
@@ -28,6 +30,7 @@ from msc.graph.shapes.size_expressions import linear, number
 from msc.ir.typed import static_shape
 from msc.poly.affine import bounds
 from msc.poly.valid_extents import Factor, Size, ranges_of
+from msc.support.diagnostics import MscError
 
 MOST_REPETITIONS = 8
 """Of a tile along an axis of open size: each takes a comparison an element."""
@@ -47,9 +50,16 @@ class MovedOperations:
 
 
 def with_computed_indices(
-    entry: FuncOp, samples: Sequence[FuncOp], at: Sequence[Sequence[int]], sizes: Sequence[Size]
+    entry: FuncOp,
+    valid: ValidExtents,
+    samples: Sequence[FuncOp],
+    at: Sequence[Sequence[int]],
+    sizes: Sequence[Size],
 ) -> MovedOperations:
-    """Rewrite what moves elements along open axes. `samples` are the same function at the sizes `at`."""
+    """Rewrite what moves elements along open axes. `samples` are the same function at the sizes `at`.
+
+    `valid` follows the entry up to each operation that moves elements, if it can.
+    """
     moves = MovedOperations()
     blocks = [_operations(f.body.block) for f in (entry, *samples)]
     for op, *others in zip(*blocks, strict=False):
@@ -59,7 +69,10 @@ def with_computed_indices(
             _bound(op, others, at, sizes)
         handler = _HANDLERS.get(type(op))
         if handler is not None and isinstance(op, MsOp):
-            _rewrite(handler, Move(op, [o for o in others if isinstance(o, MsOp)], at, sizes), moves)
+            if op.parent is entry.body.block:
+                with suppress(MscError):  # what is refused is refused when all is followed
+                    valid.follow_to(op)
+            _rewrite(handler, Move(op, [o for o in others if isinstance(o, MsOp)], at, sizes, valid), moves)
     return moves
 
 
@@ -113,10 +126,17 @@ def _over_sizes(
 class Move:
     """One operation at the largest sizes and at others, and a way to write operations in its place."""
 
-    def __init__(self, op: MsOp, others: Sequence[MsOp], at: Sequence[Sequence[int]], sizes: Sequence[Size]) -> None:
+    def __init__(
+        self,
+        op: MsOp,
+        others: Sequence[MsOp],
+        at: Sequence[Sequence[int]],
+        sizes: Sequence[Size],
+        valid: ValidExtents,
+    ) -> None:
         self.op, self.others = op, others
         self.emit = Emitter(op)
-        self._at, self._sizes = at, sizes
+        self._at, self._sizes, self._valid = at, sizes, valid
 
     def each(self, read: Callable[[MsOp], int]) -> AffineExpr | None:
         """What an operation says, as an expression over the sizes; None where it is none."""
@@ -128,6 +148,9 @@ class Move:
 
     def size(self, operand: int, axis: int) -> AffineExpr | None:
         """The size of an operand's axis; None where it is no expression over the sizes."""
+        known = self._valid.known(self.op.operands[operand])
+        if known is not None and len(known[axis]) == 1 and known[axis][0].bound is not None:
+            return known[axis][0].bound
         return self.each(lambda op: op.shape(operand)[axis])
 
     def is_alike(self, read: Callable[[MsOp], object]) -> bool:

@@ -67,7 +67,7 @@ def linear(
 
 def product(
     top: Numbers, values: Sequence[Numbers], sizes: Sequence[Sequence[int]], highest: Sequence[int]
-) -> tuple[int, tuple[int, ...]] | None:
+) -> tuple[int, Sequence[AffineExpr]] | None:
     """The factor and the sizes whose product a number is; None if it is none. Takes what `linear` does."""
     flat = [array.reshape(-1) for array in (top, *values)]
     if any(array.size != flat[0].size or not array.size or (array != array[0]).any() for array in flat):
@@ -76,7 +76,7 @@ def product(
     used = tuple(k for k in range(len(highest)) if found[k] != most)
     factor, rest = divmod(most, prod(highest[k] for k in used))
     agrees = all(factor * prod(at[k] for k in used) == n for at, n in zip(sizes, found, strict=True))
-    return (factor, used) if not rest and agrees else None
+    return (factor, [AffineExpr.dimension(k) for k in used]) if not rest and agrees else None
 
 
 def numbers_of(constant: ConstantOp) -> Numbers | None:

@@ -16,6 +16,7 @@ from msc.analysis.constancy import is_constant
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
+from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp, Conv3dOp
@@ -28,7 +29,9 @@ from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.graph_kernel.winograd.winograd_cost import ConvolutionForm, FormChoice, Sizes
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
+from msc.ir.entry import find_entry
 from msc.ir.typed import static_shape
+from msc.poly.valid_extents import is_whole
 from msc.schedule.kernel_cycles import KernelCycles
 from msc.schedule.sums.partial_sums import LONG
 
@@ -70,6 +73,7 @@ class Winograd(ModulePass):
         if target.machine.is_bare and not self.tile:
             return
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
+        fitting = _with_fixed_images(op, fitting)
         lanes, has_blocks = target.machine.lanes(BYTES["f32"]), self.rows is None and not has_open_sizes(op)
         cycles = KernelCycles.on_one_thread(op)
         choice = FormChoice(ctx, cycles, partial(_rewrite, lanes), has_blocks)
@@ -89,6 +93,15 @@ class Winograd(ModulePass):
         if self.rows is None:
             return form if sizes.inputs > LONG else sizes.shared(form, threads)
         return replace(form, block=self.rows if self.rows and sizes.rows(form.tile) % self.rows == 0 else 0)
+
+
+def _with_fixed_images(module: ModuleOp, kernels: Sequence[KernelOp]) -> Sequence[KernelOp]:
+    """The kernels whose images have rows and columns that no call decides: other images are no number of tiles."""
+    entry = find_entry(module) if has_open_sizes(module) else None
+    if entry is None or not kernels:
+        return kernels
+    valid = ValidExtents(module, entry)
+    return [k for k in kernels if all(is_whole(dim) for image in valid.inputs(k) for dim in image[2:])]
 
 
 def _rewrite(lanes: int, kernel: KernelOp, form: ConvolutionForm) -> None:
