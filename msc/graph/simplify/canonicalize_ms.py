@@ -19,6 +19,7 @@ from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
 from msc.dialects.ms.movement import BroadcastToOp
 from msc.dialects.ms.shapes import broadcast_shapes, known, shape_of
 from msc.dialects.ms.structure import INLINE_CONSTANT_BYTES, ConstantOp
+from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications import simplifications_of
 from msc.interp import evaluate_op
@@ -100,6 +101,8 @@ class _Fold(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, MsOp) or not op.operands or not op.has_trait(Pure) or not _is_small(op):
             return
+        if isinstance(op, BroadcastToOp) and has_open_sizes(op):
+            return  # what is small at some sizes is not at others, and says which of it is valid
         owners = [operand.op if isinstance(operand, OpResult) else None for operand in op.operands]
         constants = [dense_array(owner.value) for owner in owners if isinstance(owner, ConstantOp)]
         if len(constants) < len(op.operands):

@@ -6,8 +6,10 @@ from typing import TypeAlias
 
 from xdsl.ir import Block, SSAValue
 
+from msc.dialects.element_types import is_float
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.building import GraphBuilder
+from msc.dialects.ms.movement import BroadcastToOp
 from msc.dialects.ms.properties import PlainValue
 from msc.importers.onnx.reading.failures import failure
 from msc.importers.onnx.values import OnnxValue
@@ -40,4 +42,11 @@ class Builder(GraphBuilder[OnnxValue]):
         self._emitted += 1
         if self._emitted > MAXIMUM_OPERATIONS:
             raise failure("MSC0714", f"the model has more than {MAXIMUM_OPERATIONS} operations when it is unrolled")
+        if operation is BroadcastToOp and self.has_open_sizes and _is_real(operands[0]):
+            operands = (self.ssa(*self._values(operands)),)
         return super().emit(operation, *operands, **properties)
+
+
+def _is_real(operand: object) -> bool:
+    """Whether an operand is reals: those of small shapes are constants, which other sizes would not be."""
+    return isinstance(operand, OnnxValue) and is_float(operand.dtype)
