@@ -42,11 +42,6 @@ class Builder(GraphBuilder[OnnxValue]):
         self._emitted += 1
         if self._emitted > MAXIMUM_OPERATIONS:
             raise failure("MSC0714", f"the model has more than {MAXIMUM_OPERATIONS} operations when it is unrolled")
-        if operation is BroadcastToOp and self.has_open_sizes and _is_real(operands[0]):
-            operands = (self.ssa(*self._values(operands)),)
+        if operation is BroadcastToOp and self.has_open_sizes:  # of reals: what is small would be none at other sizes
+            operands = tuple(self.ssa(x) if isinstance(x, OnnxValue) and is_float(x.dtype) else x for x in operands)
         return super().emit(operation, *operands, **properties)
-
-
-def _is_real(operand: object) -> bool:
-    """Whether an operand is reals: those of small shapes are constants, which other sizes would not be."""
-    return isinstance(operand, OnnxValue) and is_float(operand.dtype)
