@@ -115,8 +115,21 @@ def _function(name: str, prelude: Prelude, op: Operation, operands: Sequence[CEx
     return call(prelude.function(name, type_), type_, *operands)
 
 
+def _shift(name: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
+    """A function that is defined for all amounts, or the operator where the amount is a constant below the width."""
+    type_, (value, amount) = _shape(operands), operands
+    if amount.ordered and amount.text.isdigit() and int(amount.text) < type_.bits:
+        if name == "shrs":
+            return infix(">>", Precedence.SHIFT, value, amount, type_)
+        moved = infix("<<" if name == "shl" else ">>", Precedence.SHIFT, _to_unsigned(prelude, value), amount, type_)
+        prelude.type_name(type_)
+        return cast(type_, replace(moved, type=type_.unsigned))
+    prelude.type_name(type_.unsigned)
+    return _function(name, prelude, op, operands)
+
+
 def _defined(name: str, operator: str, prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-    """Integer division and shifts: functions that are defined everywhere, or the operator where a constant is safe."""
+    """Integer division: functions that are defined everywhere, or the operator where a constant is safe."""
     if operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
         return infix(operator, Precedence.PRODUCT, operands[0], operands[1], _shape(operands))
     return _function(name, prelude, op, operands)
@@ -374,9 +387,9 @@ RULES: Mapping[str, Rule] = {
     "arith.remui": partial(_function, "remu"),
     "arith.floordivsi": partial(_function, "floordiv"),
     "arith.ceildivsi": partial(_function, "ceildiv"),
-    "arith.shli": partial(_function, "shl"),
-    "arith.shrsi": partial(_function, "shrs"),
-    "arith.shrui": partial(_function, "shru"),
+    "arith.shli": partial(_shift, "shl"),
+    "arith.shrsi": partial(_shift, "shrs"),
+    "arith.shrui": partial(_shift, "shru"),
     "arith.remf": partial(_math, "fmod"),
     "math.ipowi": partial(_function, "ipow"),
     "math.absf": _absolute,

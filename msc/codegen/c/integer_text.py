@@ -1,6 +1,6 @@
 """Integer functions of generated C that are defined for every pair of operands: division, shifts, powers.
 
-On vectors they run lane by lane: no vector machine divides integers, and few shift each lane by its own amount.
+On vectors, divisions run lane by lane: no vector machine divides integers.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ _EXPRESSIONS: Mapping[str, tuple[str, str]] = {
 }
 """Function -> what it defines, and its value for operands {a} and {b}."""
 
+_SHIFTS: Mapping[str, str] = {
+    "shl": "({v})(({u})a << (({u})b & ({bits} - 1))) & inside",
+    "shru": "({v})(({u})a >> (({u})b & ({bits} - 1))) & inside",
+    "shrs": "a >> ((b & inside) | (({bits} - 1) & ~inside))",
+}
+"""Function -> the value of vectors `a` and `b`, where `inside` is the mask of amounts below the width."""
+
 _DIRECTED: Mapping[str, tuple[str, str, str]] = {
     "floordiv": ("minus infinity", "!=", "- 1"),
     "ceildiv": ("plus infinity", "==", "+ 1"),
@@ -55,6 +62,8 @@ def _elementwise(name: str, comment: str, expression: str) -> Template:
         "    {v} result = a;\n    for (int lane = 0; lane < {n}; ++lane)\n"
         f"        result[lane] = {_filled(expression, 'a[lane]', 'b[lane]')};\n    return result;\n}}\n"
     )
+    if name in _SHIFTS:
+        lanes = f"    const {{v}} inside = (b >= 0) & (b < {{bits}});\n    return {_SHIFTS[name]};\n}}\n"
     return Template(head + lanes, variants={0: f"{head}    return {_filled(expression, 'a', 'b')};\n}}\n"})
 
 

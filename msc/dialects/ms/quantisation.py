@@ -219,11 +219,18 @@ def _rounded_once(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
 
 
 def _rounded_twice(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
-    zero, one = constant(0, "i32"), constant(1, "i32")
-    left, right = apply("max", shift, zero), apply("max", apply("sub", zero, shift), zero)
-    product = apply("mul", Cast(apply("shl", x, left), "i64"), Cast(multiplier, "i64"))
-    upper = Cast(apply("shr", apply("add", product, constant(1 << 30, "i64")), constant(31, "i64")), "i32")
-    mask = apply("sub", apply("shl", one, right), one)
-    limit = apply("add", apply("shr", mask, one), Cast(apply("lt", upper, zero), "i32"))
-    over = Cast(apply("gt", apply("and", upper, mask), limit), "i32")
-    return apply("add", apply("shr", upper, right), over)
+    """Both roundings in one shift: the second one's half is added on the scale of the product.
+
+    That is 2^(30 + right), or nothing where nothing is moved to the right, and of numbers below 0 less by 2^31, which is
+    one of the upper half.
+    """
+    none, one = constant(0, "i32"), constant(1, "i64")
+    left, right = apply("max", shift, none), Cast(apply("max", apply("sub", none, shift), none), "i64")
+    moved = apply("mul", x, apply("shl", constant(1, "i32"), left))
+    product = apply("mul", Cast(moved, "i64"), Cast(multiplier, "i64"))
+    rounded = apply("add", product, constant(1 << 30, "i64"))
+    half = apply("shl", apply("shr", apply("shl", one, right), one), constant(31, "i64"))
+    less = apply("min", half, constant(1 << 31, "i64"))
+    away = apply("and", apply("shr", rounded, constant(63, "i64")), less)
+    total = apply("sub", apply("add", rounded, half), away)
+    return Cast(apply("shr", total, apply("add", right, constant(31, "i64"))), "i32")

@@ -203,6 +203,9 @@ class BodyEmitter:
     def _shift(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
         """A shift by the width or more gives what shifting bit by bit gives: zero, or the sign."""
         width = int(dtype.lstrip("ui"))
+        known = args[1].owner.value if isinstance(args[1].owner, arith.ConstantOp) else None
+        if isinstance(known, IntegerAttr) and 0 <= known.value.data < width:
+            return self._put(_upstream(_of_integers(op, dtype), args))
         last = self.constant(width - 1, dtype)
         too_far = self._put(arith.CmpiOp(args[1], last, "ugt"))
         amount = self._put(arith.SelectOp(too_far, last, args[1]))
