@@ -221,8 +221,7 @@ def _rounded_once(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
 def _rounded_twice(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
     """Both roundings in one shift: the second one's half is added on the scale of the product.
 
-    That is 2^(30 + right), or 0 where nothing is moved to the right; of numbers below 0 it is less by 2^31, a one of the
-    upper half.
+    That is 2^(30 + right), or 0 where nothing is moved to the right; of numbers below 0 it is less by 2^31.
     """
     none, one = constant(0, "i32"), constant(1, "i64")
     left, right = apply("max", shift, none), Cast(apply("max", apply("sub", none, shift), none), "i64")
