@@ -9,6 +9,7 @@ from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.dataset.batches import BatchInfo
 from msc.dataset.images import Cifar100Dataset, Cifar10Dataset, ImageFolderDataset, MnistDataset
+from msc.dataset.mindrecord import MindDataset
 from msc.dataset.record_files import Schema, TFRecordDataset
 from msc.dataset.samplers import (
     DistributedSampler, PKSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, SubsetSampler,
@@ -22,9 +23,9 @@ from msc.frontend.errors import missing_name
 
 __all__ = [
     "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DistributedSampler",
-    "GeneratorDataset", "ImageFolderDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "RandomSampler",
-    "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset",
-    "TextFileDataset", "WeightedRandomSampler", "config", "zip",
+    "GeneratorDataset", "ImageFolderDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler",
+    "RandomSampler", "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
+    "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config", "zip",
 ]  # fmt: skip
 
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")

@@ -47,6 +47,8 @@ SETTINGS: Mapping[str, Setting] = {
     "num_parallel_workers": Setting(_ONE_THREAD, (None, 1)),
     "python_multiprocessing": Setting(_ONE_PROCESS, (False, None)),
     "GeneratorDataset.python_multiprocessing": Setting(_ONE_PROCESS, (True, False)),
+    "operator": Setting("rows are dictionaries", refused=True),
+    "parallel_writer": Setting("rows are written as they come", (False,)),
     "max_rowsize": Setting(_ONE_PROCESS),
     "cache": Setting(_NO_CACHE),
     "callbacks": Setting("callbacks of pipelines are not called", refused=True),

@@ -58,6 +58,8 @@ _TABLE: Mapping[str, str] = {
     ),
     "msc.amp": "train.amp train.loss_scale_manager",
     "msc.dataset": "dataset.engine dataset.engine.datasets dataset.engine.iterators dataset.engine.samplers",
+    "msc.dataset.transforms": "dataset.transforms.transforms",
+    "msc.dataset.mindrecord": "mindrecord mindrecord.filewriter mindrecord.filereader",
     "msc.common": "common._decorator common.hook_handle common.jit_config common.lazy_inline common.recompute",
     "msc.frontend.process_group": "communication communication.management",
     "msc.frontend.parallel": "parallel parallel._auto_parallel_context parallel._utils parallel.shard",
