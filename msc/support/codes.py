@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msc.support.code_tables import (
     calls,
+    data,
     davinci,
     files,
     importing,
@@ -35,6 +36,7 @@ CODES: Mapping[str, Code] = {
         internal,
         davinci,
         parallel,
+        data,
     )
     for entry in table.CODES
 }

@@ -4,6 +4,7 @@ from pathlib import Path
 import msc
 from msc.support.code_tables import (
     calls,
+    data,
     davinci,
     files,
     importing,
@@ -32,8 +33,9 @@ TABLES = (
     internal,
     davinci,
     parallel,
+    data,
 )
-FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11")
+FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "13")
 
 
 def codes_in_use() -> set[str]:
