@@ -47,7 +47,7 @@ _LOOP = Stage(
     properties=("Vectors", "Buffers"),
     passes=runs(
         *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize"),
-        *("bufferize", "outline-loops", "outline-recurrences", "plan-memory"),
+        *("bufferize", "outline-loops", "outline-recurrences", "plan-memory", "compact-open-tensors"),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
 )

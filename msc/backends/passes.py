@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
     "fold-batch-norm": "msc.graph.simplify.fold_batch_norm:FoldBatchNorm",
     "fuse-pads": "msc.graph_kernel.fusion.fuse_pads:FusePads",
     "grad": "msc.graph.autodiff.grad:Grad",
+    "compact-open-tensors": "msc.lowering.cpu.memory.compact_open_tensors:CompactOpenTensors",
     "compute-at-consumers": "msc.graph_kernel.compute_at_consumers:ComputeAtConsumers",
     "hoist-invariants": "msc.graph.weights.hoist_invariants:HoistInvariants",
     "quantised-products": "msc.graph.simplify.quantised_products:QuantisedProducts",

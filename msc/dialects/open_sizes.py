@@ -7,7 +7,7 @@ sizes, in alphabetical order, to the bound and the capacity of each factor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -37,6 +37,9 @@ VALID = "ms.valid"
 """Of a result of the entry function, or of an `ms.iota`: the factors of each of its dimensions, as in `gk.valid`."""
 WHOLE = "ms.whole"
 """Of a result that is written whole, or an argument that may be read anywhere, whatever part of it is valid."""
+COMPACT = "ms.compact"
+"""Of an argument of the entry function that lies in memory like any array, whatever its open sizes, and of a kernel's
+parameter that takes it: a map from the sizes among the kernel's arguments to the extents of its dimensions."""
 INSIDE = "ms.inside"
 """Of an `ms.extract_slice` or `ms.insert_slice` along an open size: its index is computed to lie in what is valid."""
 KERNEL_SIZES, KERNEL_VALID = "gk.sizes", "gk.valid"
@@ -80,6 +83,14 @@ def range_attribute(size: Size) -> Attribute:
 def size_attributes(size: Size) -> DictionaryAttr:
     """The attributes of an argument that is a size."""
     return DictionaryAttr({MS_NAME: StringAttr(size.name), RANGE: range_attribute(size)})
+
+
+def compact_extents(attributes: ArrayAttr[DictionaryAttr] | None) -> Iterator[tuple[int, AffineMap]]:
+    """The parameters of a kernel that lie like any array, by number, with their extents over its sizes."""
+    for number, given in enumerate(attributes or ()):
+        extents = given.data.get(COMPACT)
+        if isinstance(extents, AffineMapAttr):
+            yield number, extents.data
 
 
 def argument_sizes(arguments: Sequence[SSAValue], attributes: ArrayAttr[DictionaryAttr] | None) -> dict[SSAValue, Size]:

@@ -61,13 +61,14 @@ class CompiledModel:
         self._calls = Calls(library, signature, number)
         self._enter = self._calls.run
         self._open = OpenCalls(signature) if signature.sizes else None
-        self._is_dense = all(t.is_dense for t in (*signature.inputs, *signature.outputs))
         self._checker = Checker(signature.inputs)
         self._orders = StoredOrders(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
         self._states = tuple(k for k, t in enumerate(signature.inputs) if t.result is not None)
         self._has_narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
-        self._plain = not signature.sizes and not self._states and not self._has_narrow
+        is_dense = all(t.is_dense and not t.order for t in (*signature.inputs, *signature.outputs))
+        self._plain = is_dense and not self._states and not self._has_narrow
+        """Whether a call is no more than checked arrays: nothing is updated, moved or decoded."""
         self._restore = _restore_of(signature)
         self._is_single = self._restore is _only
         sizes = [t.bytes for t in signature.inputs]
@@ -143,6 +144,8 @@ class CompiledModel:
         """The model's results as a tuple, also when there is one. Raises as a call does, and MSC0020."""
         try:
             if self._plain:
+                if self._open is not None:
+                    return self._plain_open_results(self._checker.arranged(arrays, named), self._open)
                 inputs = self._checker.check(arrays, named)
                 outputs = tuple(self._new_outputs(inputs))
                 self._run(inputs, outputs)
@@ -151,13 +154,21 @@ class CompiledModel:
         except MemoryError as error:
             raise MscError(diagnosed(error)) from error
 
+    def _plain_open_results(self, given: Sequence[Array], calls: OpenCalls) -> tuple[Array, ...]:
+        call = calls.of(given)
+        inputs = call.checker.check(tuple(given), {})
+        beside = self._beside(inputs)
+        outputs = tuple([array_beside(beside, *output) for output in call.outputs])
+        self._run(inputs, outputs, call)
+        return outputs
+
     def _special_results(self, given: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a model with open sizes, narrow types or arrays that are updated in place."""
         inputs = self._in_memory(self._coded(given) if self._has_narrow else given)
         self._check_states(inputs, given)
         results = self._outputs_of(inputs)
         self._run(inputs, results)
-        results = results if self._is_dense else tuple(a if a.flags.c_contiguous else a.copy() for a in results)
+        results = [a if a.flags.c_contiguous else a.copy() for a in results]
         return self.ordered(inputs, self._decoded(results) if self._has_narrow else results)
 
     def ordered(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -225,9 +236,7 @@ class CompiledModel:
         if self._open is None:
             return self._checker.check(tuple(given), {})
         checked = self._open.of(given).checker.check(tuple(given), {})
-        return (
-            checked if self._is_dense else [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
-        )
+        return [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
 
     def state(self, name: str, value: Array) -> Array:
         """An array of its own with these elements, which lies as calls update it: for an input of this name.
@@ -262,7 +271,7 @@ class CompiledModel:
         sizes = () if self._open is None else self._open.of(inputs).sizes
         check_outputs(self._signature, sizes, inputs, outputs, shared=shared)
 
-    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], call: OpenCall | None = None) -> None:
         """Run on arrays already checked: of the right shapes and dtypes, lying in memory as the model has them."""
         memory, pointers, workspace = self._local.memory
         position = 0
@@ -272,7 +281,13 @@ class CompiledModel:
         for array in outputs:
             pointers[position] = address_of(array)
             position += 1
-        sizes = self._place_sizes(inputs, pointers, position) if self._open is not None else None
+        sizes = None
+        if self._open is not None:
+            call = call or self._open.of(inputs)
+            sizes = call.memory
+            for address in call.addresses:
+                pointers[position] = address
+                position += 1
         status = self._enter(pointers, workspace)
         if status:
             if status == ERROR_INDEX:

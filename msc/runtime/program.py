@@ -70,8 +70,8 @@ class TensorSpec:
     not None. `whole` says that memory of that shape is needed in any case. `codes` names the type of ml_dtypes whose
     codes the elements are, if they are. `result` is of an input that a call updates: what it holds afterwards is that
     result, counted among all results. Dimension k is dimension `order[k]` of the tensor that people see, if that is
-    given: memory holds the transposed tensor. `indices` are the least and the greatest that each element may be: a call
-    looks at them first.
+    given: memory holds the transposed tensor. One that is `compact` lies like any array of the call's shape. `indices`
+    are the least and the greatest that each element may be: a call looks at them first.
     """
 
     name: str
@@ -84,6 +84,7 @@ class TensorSpec:
     result: int | None = None
     order: tuple[int, ...] = ()
     indices: tuple[int, int] | None = None
+    compact: bool = False
 
     @property
     def public_order(self) -> tuple[int, ...]:
@@ -109,8 +110,8 @@ class TensorSpec:
 
     @property
     def is_dense(self) -> bool:
-        """Whether memory of its valid part is enough: at most the first dimension is open."""
-        return not self.whole and not any(self.bounds[1:])
+        """Whether it lies like any array of the call's shape, whose memory is enough."""
+        return self.compact or (not self.whole and not any(self.bounds[1:]))
 
     @property
     def elements(self) -> int:
@@ -249,6 +250,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
     return {
         **{"name": tensor.name, "c_name": tensor.c_name, "dtype": tensor.dtype, "shape": list(tensor.shape)},
         **({"bounds": bounds, "whole": tensor.whole} if bounds else {}),
+        **({"compact": True} if tensor.compact else {}),
         **({"codes": tensor.codes} if tensor.codes else {}),
         **({} if tensor.result is None else {"result": tensor.result}),
         **({"order": list(tensor.order)} if tensor.order else {}),
@@ -274,7 +276,7 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
         raise ValueError(f"{list(order)} is no order of {len(shape)} dimensions")
     given = cast(list[int] | None, data.get("indices"))
     indices = None if given is None else (int(given[0]), int(given[1]))
-    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices)
+    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices, bool(data.get("compact")))
 
 
 def _bound(data: list[int] | None) -> Bound | None:

@@ -15,13 +15,26 @@ from msc.codegen.c.types import CArrayType, CType, memory_name
 from msc.codegen.c.values import CExpression, Precedence
 
 
-def element(name: str, indices: Sequence[IndexExpression]) -> str:
-    """The element as an lvalue; a rank-0 parameter is an array of one, and the name says so: `x[0]`."""
+def element(name: str, indices: Sequence[IndexExpression], strides: Sequence[str] = ()) -> str:
+    """The element as an lvalue; a rank-0 parameter is an array of one, and the name says so: `x[0]`.
+
+    Where calls decide strides the place is their sum: `x[i * s + k]`.
+    """
+    if strides:
+        moved = [(i, stride) for i, stride in zip(indices, strides, strict=True) if i.constant != 0]
+        terms = [
+            i.value.at(Precedence.SUM) if stride == "1" else f"{i.value.at(Precedence.PRODUCT)} * {stride}"
+            for i, stride in moved
+        ]
+        return f"{name}[{' + '.join(terms) or '0'}]"
     return name + "".join(f"[{index.value.text}]" for index in indices)
 
 
-def lane_distance(buffer: CArrayType, lanes: Sequence[int]) -> int:
-    """Elements between two lanes."""
+def lane_distance(buffer: CArrayType, lanes: Sequence[int]) -> int | str:
+    """Elements between two lanes; an expression where calls decide that."""
+    if any(step and not stride.isdecimal() for step, stride in zip(lanes, buffer.open_strides, strict=False)):
+        moved = [(step, stride) for step, stride in zip(lanes, buffer.open_strides, strict=True) if step]
+        return " + ".join(stride if step == 1 else f"{step} * {stride}" for step, stride in moved)
     return sum(step * stride for step, stride in zip(lanes, buffer.strides, strict=True))
 
 
@@ -32,7 +45,7 @@ def load_scalar(text: str, base: str) -> CExpression:
     return CExpression(text, CType(base), reads=True)
 
 
-def load_vector(prelude: Prelude, text: str, type_: CType, distance: int, part: int) -> CExpression:
+def load_vector(prelude: Prelude, text: str, type_: CType, distance: int | str, part: int) -> CExpression:
     """Lanes `distance` elements apart from the element on; equal lanes stay scalar. After the first `part`: zeros."""
     if distance == 0:
         return replace(load_scalar(text, type_.base), type=type_, splat=True)
@@ -45,7 +58,7 @@ def as_loaded(prelude: Prelude, value: CExpression) -> CExpression:
     return _as_mask(prelude, value) if value.type.base == "i1" else value
 
 
-def vector_load(prelude: Prelude, text: str, stored: CType, distance: int, part: int) -> str:
+def vector_load(prelude: Prelude, text: str, stored: CType, distance: int | str, part: int) -> str:
     """The expression of a vector as it lies in memory, of lanes that are not all one element."""
     prelude.type_name(stored)
     if part < stored.lanes and distance != 1:
@@ -88,7 +101,7 @@ def _is_term(text: str) -> bool:
     return depth == 0
 
 
-def store_vector(prelude: Prelude, text: str, base: str, value: CExpression, distance: int, part: int) -> str:
+def store_vector(prelude: Prelude, text: str, base: str, value: CExpression, distance: int | str, part: int) -> str:
     """The statement that stores the first `part` lanes `distance` elements apart."""
     lanes = value.type.lanes
     value = to_memory(prelude, value, base)

@@ -57,6 +57,8 @@ class FunctionEmitter:
     name: str = ""
     functions: NameScope = field(default_factory=NameScope)
     around: dict[SSAValue, Capture] = field(default_factory=dict[SSAValue, Capture])
+    stride_sizes: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
+    """Of buffers whose strides calls decide, the sizes that these are made of."""
     parts: list[LoopPart] = field(default_factory=list[LoopPart])
 
     def block(self, block: Block) -> None:
@@ -176,9 +178,8 @@ class FunctionEmitter:
 
     # --- buffers -------------------------------------------------------------------------------------------------
 
-    def bind_parameter(self, value: SSAValue, name: str, *, aliased: bool) -> None:
+    def bind_parameter(self, value: SSAValue, name: str, type_: CArrayType, *, aliased: bool) -> None:
         """Make a memref argument known by its C name; of rank 0 it is an array of one."""
-        type_ = buffer_type(value.type)
         if aliased:
             self.aliased.add(value)
         self.buffers[value] = name if type_.shape else f"{name}[0]", type_
@@ -200,7 +201,8 @@ class FunctionEmitter:
 
     def _read_element(self, op: LoadOp) -> str:
         """The element that a load reads, in a register tile from that of the first row on."""
-        row = None if op.buffer in self.arrays else tile_row(op, self.buffers[op.buffer][1].strides)
+        _, buffer = self.buffers[op.buffer]
+        row = None if op.buffer in self.arrays or buffer.open_strides else tile_row(op, buffer.strides)
         if row is None:
             return self._element(op)
         *first, further = self._affine((*row.first, row.further), op.indices)
@@ -214,7 +216,7 @@ class FunctionEmitter:
         name, type_ = self.buffers[buffer]
         if buffer in self.arrays:
             indices = [index for index, size in zip(indices, type_.shape, strict=True) if size != 1]
-        return access.element(name, indices)
+        return access.element(name, indices, type_.open_strides)
 
     def _load(self, op: LoadOp) -> CExpression:
         _, buffer = self.buffers[op.buffer]
@@ -365,6 +367,7 @@ class FunctionEmitter:
         part._emit_loop(op, lambda head: head.part(first, last, self.prelude))
         name = self.functions.fresh(f"{self.name}_part")
         named = named_in_part(op, self.dead)
+        named = named.union(*(self.stride_sizes.get(value, ()) for value in named))
         captures = [capture for value, capture in self.around.items() if value in named]
         self.parts.append(LoopPart(name, tuple(captures), first, last, part.lines.text()))
         self.scope.enter()

@@ -166,7 +166,8 @@ class EntryEmitter:
             bound = tensor.bounds[k] if tensor.bounds else None
             end = str(size) if bound is None else bound.text(names).replace("//", "/")
             lines.add(f"{'    ' * k}for ({INDEX_TYPE} msc_i{k} = 0; msc_i{k} < {end}; ++msc_i{k})")
-            place = f"msc_i{k}" if place == "0" else f"({place}) * {size} + msc_i{k}"
+            stride = f"({end})" if tensor.compact else str(size)
+            place = f"msc_i{k}" if place == "0" else f"({place}) * {stride} + msc_i{k}"
         element = f"(int64_t){tensor.c_name}[{place}]"
         lines.add(f"{'    ' * rank}if ({element} < {low} || {element} > {high})")
         lines.add(f"{'    ' * rank}    return {self.signature.name.upper()}_ERROR_INDEX;")

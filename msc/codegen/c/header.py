@@ -42,9 +42,9 @@ _ASSEMBLE = """
    from any folder; {name}_weights.S.bin must lie beside the second file."""
 
 _OPEN_SIZES = """   - Sizes are what the call says, from {macro}_*_MIN to {macro}_*_MAX; for others it returns
-     {macro}_ERROR_SIZE. A tensor lies in memory as one of the largest sizes, {macro}_*_SHAPE, does; only the
-     part whose indices lie below the sizes is used and written, and where its line below says so, memory of
-     that part is enough.
+     {macro}_ERROR_SIZE. Where its line below says so, a tensor lies in memory like any array of the call's
+     sizes; another one lies as one of the largest sizes, {macro}_*_SHAPE, does, and only the part whose indices
+     lie below the sizes is used and written.
 """
 
 
@@ -164,7 +164,7 @@ def _shape_text(tensor: TensorSpec, signature: Signature) -> str:
         str(n) if bound is None else f"({_bound_text(bound, names)} of {n})"
         for n, bound in zip(tensor.shape, bounds, strict=True)
     ]
-    enough = ", memory of that part is enough" if any(bounds) and tensor.is_dense else ""
+    enough = ", rows as long as the call says" if any(bounds) and tensor.is_dense else ""
     return ("x".join(parts) or "scalar") + enough
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast as typed
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
 from msc.analysis.bytes import stack_bytes
+from msc.codegen.c.affine import INDEX, IndexExpression, affine_index
 from msc.codegen.c.body import FunctionEmitter
 from msc.codegen.c.dead_code import dead_values, named_values
 from msc.codegen.c.lines import wrap_prototype
@@ -18,8 +20,9 @@ from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, scalar
 from msc.codegen.c.types import INDEX_TYPE, CArrayType, buffer_type, memory_name
+from msc.codegen.c.values import CExpression, Precedence
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_REASONS, LOOP_SCHEDULE, LOOP_TEMPORARIES
-from msc.dialects.open_sizes import argument_sizes
+from msc.dialects.open_sizes import argument_sizes, compact_extents
 from msc.support.escaping import c_comment
 
 _MAXIMUM_COMMENT_LINES = 200
@@ -111,8 +114,15 @@ def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int],
     parameters = _parameters(function, body.scope, aliased)
     sizes = argument_sizes(function.args, function.arg_attrs)
     names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}
+    for number, extents in compact_extents(function.arg_attrs):
+        buffer = replace(
+            parameters[number].buffer,
+            open_strides=tuple(_strides(extents.results, list(names.values()), prelude.plain)),
+        )
+        parameters[number] = replace(parameters[number], buffer=buffer)
+        body.stride_sizes[function.args[number]] = list(sizes)
     for argument, parameter in zip(function.args, parameters, strict=False):
-        body.bind_parameter(argument, parameter.name, aliased=parameter.aliased)
+        body.bind_parameter(argument, parameter.name, parameter.buffer, aliased=parameter.aliased)
         body.around[argument] = Capture(parameter.name, parameter.declaration)
     for argument, size in sizes.items():
         body.bind_size(argument, names[argument], size.low, size.high)
@@ -121,19 +131,32 @@ def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int],
     named = named_values(function.body.block.ops, body.dead)
     unused = "".join(f"    (void){body.around[a].name};\n" for a in function.args if a not in named)
     text = unused + body.lines.text()
-    return Kernel(name, parameters, tuple(names.values()), _comment(function), text, tuple(body.parts))
+    return Kernel(name, tuple(parameters), tuple(names.values()), _comment(function), text, tuple(body.parts))
 
 
-def _parameters(function: FuncOp, scope: NameScope, aliased: frozenset[int]) -> tuple[BufferParameter, ...]:
+def _parameters(function: FuncOp, scope: NameScope, aliased: frozenset[int]) -> list[BufferParameter]:
     sizes = argument_sizes(function.args, function.arg_attrs)
     arguments = [a for a in function.args if a not in sizes]
     outputs, temporaries = (_count(function, name) for name in (LOOP_OUTPUTS, LOOP_TEMPORARIES))
     first_written = len(arguments) - outputs - temporaries
     hints = ["x"] * first_written + ["y"] * outputs + ["t"] * temporaries
-    return tuple(
+    return [
         BufferParameter(scope.fresh(a.name_hint or hint, hint), buffer_type(a.type), hint != "x", position in aliased)
         for position, (a, hint) in enumerate(zip(arguments, hints, strict=True))
-    )
+    ]
+
+
+def _strides(extents: Sequence[AffineExpr], names: Sequence[str], plain: set[str]) -> list[str]:
+    """Elements between neighbours along each dimension of a buffer that lies like any array, as factors in C."""
+    dims = [IndexExpression(CExpression(name, INDEX)) for name in names]
+    strides, number, factors = list[str](), 1, list[str]()
+    for extent in reversed(extents):
+        strides.append(" * ".join([*([str(number)] if number != 1 or not factors else []), *factors]))
+        if isinstance(extent, AffineConstantExpr):
+            number *= max(extent.value, 1)
+        else:
+            factors = [affine_index(extent, dims, plain).value.at(Precedence.UNARY), *factors]
+    return strides[::-1]
 
 
 def _count(function: FuncOp, name: str) -> int:

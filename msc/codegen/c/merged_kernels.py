@@ -59,6 +59,8 @@ def merge_kernels(kernels: Mapping[str, Kernel], functions: NameScope, prelude: 
     """The kernels, of which those that differ in extents alone call one function."""
     alike: dict[str, list[_Code]] = {}
     for symbol, kernel in kernels.items():
+        if any(parameter.buffer.open_strides for parameter in kernel.parameters):
+            continue  # calls decide its extents already
         code = _code(symbol, kernel)
         alike.setdefault(_DIGITS.sub("0", code.text), []).append(code)
     made = dict(kernels)

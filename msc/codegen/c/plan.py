@@ -15,7 +15,7 @@ from msc.dialects.loop import BufferSliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
-from msc.dialects.open_sizes import WHOLE, argument_sizes, valid_tensor
+from msc.dialects.open_sizes import COMPACT, WHOLE, argument_sizes, valid_tensor
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entries, find_entry
 from msc.ir.index_bounds import index_bounds
@@ -171,7 +171,10 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: EntryPl
             whole, result = WHOLE in attributes.data, _number(attributes, RESULT)
             order = order_of(attributes.data) or ()
             indices = index_bounds(attributes)
-            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices))
+            compact = COMPACT in attributes.data
+            tensors.append(
+                TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices, compact)
+            )
             return MemoryPlace(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")

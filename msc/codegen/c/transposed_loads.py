@@ -30,7 +30,7 @@ class ColumnLoads:
     stored: CType
     count: int
     step: int
-    distance: int
+    distance: int | str
 
     @property
     def blocks(self) -> list[Block]:
@@ -79,7 +79,9 @@ def _written_by(op: Operation) -> SSAValue | None:
 def _columns(load: LoadOp, loop: ForOp, buffer: CArrayType, trips: int) -> ColumnLoads | None:
     type_, step = value_type(load.result.type), advance(load, loop, buffer)
     distance = access.lane_distance(buffer, load.lane_steps)
-    if not type_.is_vector or load.touched_lanes < type_.lanes or step not in STEPS or (trips - 1) * step >= distance:
+    if not type_.is_vector or load.touched_lanes < type_.lanes or step not in STEPS:
+        return None
+    if isinstance(distance, int) and (trips - 1) * step >= distance:
         return None
     return ColumnLoads(load, access.stored_type(type_), trips, step, distance)
 
@@ -93,6 +95,10 @@ def advance(access_: AccessOp, loop: ForOp, buffer: CArrayType) -> int | None:
     if len(linear) < len(forms):
         return None
     dims = [k for k, value in enumerate(access_.indices) if value is loop.variable]
-    return sum(
-        form.coefficients.get(k, 0) * stride for form, stride in zip(linear, buffer.strides, strict=True) for k in dims
-    )
+    steps = [
+        (sum(form.coefficients.get(k, 0) for k in dims), s)
+        for form, s in zip(linear, buffer.known_strides, strict=True)
+    ]
+    moved = [(step, stride) for step, stride in steps if step]
+    known = [step * stride for step, stride in moved if stride is not None]
+    return sum(known) if len(known) == len(moved) else None

@@ -105,15 +105,22 @@ class CArrayType:
 
     base: str
     shape: tuple[int, ...]
+    open_strides: tuple[str, ...] = ()
+    """Elements between neighbours along each dimension where calls decide them: C expressions that are factors."""
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Elements between neighbours along each dimension."""
+        """Elements between neighbours along each dimension; of the largest sizes, where calls decide them."""
         strides, step = list[int](), 1
         for size in reversed(self.shape):
             strides.append(step)
             step *= max(size, 1)
         return tuple(reversed(strides))
+
+    @property
+    def known_strides(self) -> tuple[int | None, ...]:
+        """The strides that no call decides."""
+        return tuple(int(s) if s.isdecimal() else None for s in self.open_strides) or self.strides
 
     @property
     def elements(self) -> int:
@@ -128,7 +135,12 @@ class CArrayType:
         return self.elements * self.item_bytes
 
     def declarator(self, name: str, qualifier: str = "") -> str:
-        """`name[restrict 6][28][28]`: a parameter that points to the first row. A rank-0 buffer is one element."""
+        """`name[restrict 6][28][28]`: a parameter that points to the first row. A rank-0 buffer is one element.
+
+        Where calls decide strides it points to the first element.
+        """
+        if self.open_strides:
+            return f"*{qualifier} {name}" if qualifier else f"*{name}"
         first, *rest = self.shape or (1,)
         inner = f"{qualifier} {max(first, 1)}" if qualifier else str(max(first, 1))
         return f"{name}[{inner}]" + "".join(f"[{max(size, 1)}]" for size in rest)

@@ -13,9 +13,9 @@ from math import prod
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.dialects.open_sizes import WHOLE, argument_sizes, valid_tensor
+from msc.dialects.open_sizes import WHOLE, argument_sizes, compact_extents, valid_tensor
 from msc.ir.entry import find_entry
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
@@ -24,11 +24,27 @@ from msc.poly.valid_extents import Size
 
 @dataclass(frozen=True)
 class ValidLimit:
-    """`buffer` has `elements`, over sizes that are each a value in its function, or any number of a range."""
+    """`buffer` has `elements`, over sizes that are each a value in its function, or any number of a range.
+
+    One that lies like any array, whatever its sizes, has `extents`: no index may be beyond them.
+    """
 
     buffer: SSAValue
-    elements: AffineExpr
+    elements: AffineExpr | None
     sizes: Sequence[tuple[Size, SSAValue | None]]
+    extents: Sequence[AffineExpr] = ()
+
+
+def compact_limit(function: func.FuncOp, number: int, extents: AffineMap) -> ValidLimit:
+    """The limit of a kernel's parameter of these extents over the sizes that the kernel takes."""
+    sizes = argument_sizes(function.args, function.arg_attrs)
+    return ValidLimit(function.args[number], None, [(size, value) for value, size in sizes.items()], extents.results)
+
+
+def compact_limits(function: func.FuncOp) -> Iterator[ValidLimit]:
+    """The limits of the parameters that are marked as such."""
+    for number, extents in compact_extents(function.arg_attrs):
+        yield compact_limit(function, number, extents)
 
 
 def valid_limits(module: ModuleOp) -> Mapping[str, Sequence[ValidLimit]]:

@@ -19,7 +19,7 @@ from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.lowering.cpu.verification.valid_limits import ValidLimit, valid_limits
+from msc.lowering.cpu.verification.valid_limits import ValidLimit, compact_limits, valid_limits
 from msc.poly.access_bounds import LoopRange, Undecided, VectorAccess, escaping_iteration
 from msc.poly.intervals import interval, magnitude
 from msc.support.diagnostics import Diagnostic, raise_any
@@ -51,8 +51,15 @@ def bounds_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     limits = valid_limits(module)
     for function in module.body.block.ops:
         if isinstance(function, func.FuncOp):
-            nest = Nest.of(function).limited(limits.get(function.sym_name.data, ()))
+            known = (*limits.get(function.sym_name.data, ()), *compact_limits(function))
+            nest = Nest.of(function).limited(known)
             yield from _check_region(function.body, nest)
+
+
+def stays_inside(function: func.FuncOp, limit: ValidLimit) -> bool:
+    """Whether a function is proved to stay inside a limit, and touches its buffer by nothing but accesses."""
+    nest = Nest.of(function).limited([limit])
+    return not any(_check_region(function.body, nest))
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ class Nest:
     known: Mapping[SSAValue, AffineExpr] = field(default_factory=dict[SSAValue, AffineExpr])
     elements: Mapping[SSAValue, Sequence[AffineExpr]] = field(default_factory=dict[SSAValue, Sequence[AffineExpr]])
     """How many elements buffers have where calls decide that."""
+    extents: Mapping[SSAValue, Sequence[AffineExpr]] = field(default_factory=dict[SSAValue, Sequence[AffineExpr]])
+    """The extents of buffers that lie like any array where calls decide them."""
 
     @classmethod
     def of(cls, function: func.FuncOp) -> Nest:
@@ -81,7 +90,7 @@ class Nest:
 
     def limited(self, limits: Sequence[ValidLimit]) -> Nest:
         """The nest that knows how many elements buffers have in a call; sizes that it lacks are added to it."""
-        nest, found = self, dict[SSAValue, list[AffineExpr]]()
+        nest, found, extents = self, dict[SSAValue, list[AffineExpr]](), dict[SSAValue, Sequence[AffineExpr]]()
         for limit in limits:
             dims: list[AffineExpr] = []
             for size, value in limit.sizes:
@@ -96,8 +105,11 @@ class Nest:
                     )
                 else:
                     dims.append(nest.known[value])
-            found.setdefault(limit.buffer, []).append(limit.elements.replace_dims_and_symbols(dims, []))
-        return replace(nest, elements=found)
+            if limit.elements is not None:
+                found.setdefault(limit.buffer, []).append(limit.elements.replace_dims_and_symbols(dims, []))
+            if limit.extents:
+                extents[limit.buffer] = [extent.replace_dims_and_symbols(dims, []) for extent in limit.extents]
+        return replace(nest, elements=found, extents=extents)
 
     def knowing(self, values: Sequence[SSAValue]) -> Nest:
         """The nest in which each of some index values is an expression."""
@@ -259,6 +271,10 @@ def _check(op: Operation, buffer: SSAValue, access: VectorAccess, nest: Nest) ->
     places = [(access, f"its buffer of {shape} elements")]
     for elements in nest.elements.get(buffer, ()):
         places.append((_valid_access(access, buffer, elements), "the elements that its buffer has in the call"))
+    if buffer in nest.extents:
+        found = zip(access.index, access.shape, nest.extents[buffer], strict=False)
+        index = tuple(i + (size + extent * -1) for i, size, extent in found)
+        places.append((replace(access, index=index), "the rows that its buffer has in the call"))
     for place, what in places:
         try:
             iteration = _escape(place, nest)
