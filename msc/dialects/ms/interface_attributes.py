@@ -60,6 +60,8 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
     "ms.result": _any,
     "ms.structure": _any,
     "ms.range": _any,
+    "ms.compact": _any,
+    "ms.whole": _any,
     MS_ORIGIN: _any,
     "ms.size": _any,
     "ms.sizes": _any,

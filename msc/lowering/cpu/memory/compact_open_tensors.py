@@ -16,10 +16,11 @@ from xdsl.passes import ModulePass
 from msc.analysis.properties import PLACED
 from msc.dialects.loop import CallRowsOp
 from msc.dialects.ms.attributes import MS_ROLE
-from msc.dialects.open_sizes import COMPACT, WHOLE, argument_sizes, valid_tensor
+from msc.dialects.open_sizes import COMPACT, WHOLE, argument_sizes, compact_extents, valid_tensor
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import static_shape
+from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.verification.valid_limits import compact_limit
 from msc.lowering.cpu.verification.verify_bounds import stays_inside
 from msc.poly.valid_extents import NotABox, ValidShape, is_whole, reshaped
@@ -42,9 +43,41 @@ class CompactOpenTensors(ModulePass):
     contract = Contract(requires=(PLACED,), runs_after={"plan-memory": "buffers may share the memory of results"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}
+        functions = functions_of(op)
         if len(found := entries(op)) == 1 and argument_sizes(found[0].args, found[0].arg_attrs):
             _Compacting(found[0], functions).run()
+
+
+def functions_of(module: ModuleOp) -> dict[str, func.FuncOp]:
+    """The functions of a module by name."""
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+
+
+def check_compact(entry: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> None:
+    """Raise MSC0404 unless what is marked is marked in the entry function and in all kernels that take it."""
+    compacting, given = _Compacting(entry, functions), list(entry.arg_attrs or ())
+    taken: dict[SSAValue, _Layout] = {}
+    for argument, attributes in zip(entry.args, given, strict=False):
+        if COMPACT in attributes.data:
+            layout = compacting.layout(argument)
+            if layout is None:
+                raise refuse(
+                    "verify-memory-plan",
+                    entry,
+                    f"argument {argument.index} cannot be {COMPACT}: not only kernels take it",
+                )
+            taken[argument] = layout
+    for call in compacting.calls:
+        callee = functions.get(call.callee.string_value())
+        said = dict(compact_extents(callee.arg_attrs)) if callee is not None else {}
+        for number, operand in enumerate(call.arguments):
+            expected = taken.get(_root(operand), {}).get(callee, {}).get(number) if callee is not None else None
+            if said.get(number) != expected:
+                raise refuse(
+                    "verify-memory-plan",
+                    call,
+                    f"operand {number} and the parameter that takes it do not lie in memory alike",
+                )
 
 
 class _Compacting:
@@ -53,12 +86,12 @@ class _Compacting:
     def __init__(self, entry: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> None:
         self._entry, self._functions = entry, functions
         self._sizes = argument_sizes(entry.args, entry.arg_attrs)
-        self._calls = [op for op in entry.walk() if isinstance(op, func.CallOp)]
+        self.calls = [op for op in entry.walk() if isinstance(op, func.CallOp)]
 
     def run(self) -> None:
         taken: dict[SSAValue, _Layout] = {}
         for argument in self._entry.args:
-            if (layout := self._layout(argument)) is not None:
+            if (layout := self.layout(argument)) is not None:
                 taken[argument] = layout
         while (refused := [a for a, layout in taken.items() if not self._agrees(layout, taken)]) or (
             refused := [a for a, layout in taken.items() if not _is_proved(layout)]
@@ -71,7 +104,7 @@ class _Compacting:
                 for number, extents in parameters.items():
                     _mark(function, number, AffineMapAttr(extents))
 
-    def _layout(self, argument: BlockArgument) -> dict[func.FuncOp, dict[int, AffineMap]] | None:
+    def layout(self, argument: BlockArgument) -> dict[func.FuncOp, dict[int, AffineMap]] | None:
         """Where an argument goes; None if it has no open size, or something else than kernels takes it."""
         given = self._entry.arg_attrs
         attributes = DictionaryAttr({}).data if given is None else given.data[argument.index].data
@@ -125,7 +158,7 @@ class _Compacting:
             (other := taken.get(root)) is not None and other.get(callee, {}).get(number) == extents
             for callee, parameters in layout.items()
             for number, extents in parameters.items()
-            for call in self._calls
+            for call in self.calls
             if call.callee.string_value() == callee.sym_name.data
             for root in [_root(call.arguments[number])]
         )

@@ -23,6 +23,7 @@ from msc.ir.donation import STATE
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.failure import refuse
+from msc.lowering.cpu.memory.compact_open_tensors import check_compact, functions_of
 from msc.support.diagnostics import MscError
 
 
@@ -36,6 +37,7 @@ class VerifyMemoryPlan(ModulePass):
     allows it (`loop.in_place`); weights are never written, nor inputs but the states that the function updates; every
     view lies in its space, at a multiple of the machine's `align`. Branches are both followed; after them only what
     both left whole is.
+    What is `ms.compact` is so in the entry function and in all kernels that take it.
     A loop's body is followed from what its first and its later iterations find. Changes nothing. Raises MSC0404 at
     the first operation that breaks a rule.
     """
@@ -47,6 +49,7 @@ class VerifyMemoryPlan(ModulePass):
         """Check the entry functions."""
         for entry in entries(op):
             _Run(op, entry).follow(entry.body.block)
+            check_compact(entry, functions_of(op))
 
 
 @dataclass(frozen=True)
