@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.analysis.target import target_of
 from msc.backends.backend import Backend, CodeOptions, Program
 from msc.backends.stage import Stage
 from msc.dialects.ms.warnings import warnings_of
@@ -28,6 +29,7 @@ from msc.driver.passes.reproducer import Reproducing, with_reproducer
 from msc.driver.size_samples import sample_changes
 from msc.ir.locations import format_module
 from msc.ir.verification import module_diagnostics, verify_module
+from msc.runtime.budgets import Limits, asserts, check_limits, measured, with_measured
 from msc.runtime.program import CProgram
 from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
@@ -350,7 +352,17 @@ def generate(compilation: Compilation) -> Program:
             ),
         )
     check_total(program.signature, options.memory)
-    return program
+    return program if not isinstance(program, CProgram) else _within_limits(program, compilation)
+
+
+def _within_limits(program: CProgram, compilation: Compilation) -> CProgram:
+    """The program with what its compiler measures, for a machine that C is made for. Raises MSC0530 and MSC0531."""
+    options, machine = compilation.options, target_of(compilation.module).machine
+    limits = Limits(options.ram_limit, options.rom_limit, options.stack_limit).over(machine)
+    found = measured(program) if machine.is_bare else None
+    program = program if found is None else with_measured(program, found)
+    check_limits(program, limits, found)
+    return program if found is None else replace(program, source=program.source + asserts(program, limits))
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ class CompileOptions:
     inputs, for what the model and `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
     `flush_subnormals` takes zeros for subnormal numbers, `check_indices` has a call look at the indices in its inputs
     first, `without` names optimisations of the back end that are
-    turned off.
+    turned off. `ram_limit`, `rom_limit` and `stack_limit` are bytes of a small machine's memory that workspace and
+    stack, weights and code, and the stack may take; 0: what the machine's file says.
     """
 
     target: str = DEFAULT
@@ -82,6 +83,9 @@ class CompileOptions:
     flush_subnormals: bool = False
     check_indices: bool = False
     without: tuple[str, ...] = ()
+    ram_limit: int = 0
+    rom_limit: int = 0
+    stack_limit: int = 0
 
     def __post_init__(self) -> None:
         """Raises MSC0506 for an unknown target, MSC0501 for an unknown machine, MSC0008 for a number out of range."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from msc.runtime.flags import FIRMWARE_FLAGS
 from msc.runtime.program import CProgram, Signature, TensorSpec
 from msc.runtime.program_text import C_TYPES, Golden, call_text
 from msc.runtime.weights import write_weights
@@ -22,16 +23,6 @@ from msc.targets.machine import Board
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FLAGS = (
-    "-std=c99",
-    "-O2",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffunction-sections",
-    "-fdata-sections",
-)
-"""What the network is built with. A chip's flash is small, and register tiles are written out in C already: -O2."""
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 """None of them finds anything in the network, with GCC and Clang."""
 _STEPS_OF_HALVES = 16
@@ -303,7 +294,7 @@ def _makefile(program: CProgram, board: Board) -> str:
         emulator=board.emulator,
         bios=" -bios none" if board.start == "riscv32" else "",
         machine=" ".join((*program.march, *board.linked)),
-        flags=" ".join(FLAGS),
+        flags=" ".join(FIRMWARE_FLAGS),
         warnings=" ".join(WARNINGS),
         objects=" ".join(f"{each}.o" for each in _objects(program)),
     )
@@ -321,7 +312,7 @@ target_link_libraries({name} PUBLIC m)
 
 def _cmake(program: CProgram) -> str:
     sources = " ".join(f"{each}.c" for each in _objects(program))
-    return _CMAKE.format(name=program.name, sources=sources, flags=" ".join((*program.march, *FLAGS)))
+    return _CMAKE.format(name=program.name, sources=sources, flags=" ".join((*program.march, *FIRMWARE_FLAGS)))
 
 
 _README = """# {name}
@@ -363,7 +354,7 @@ def _readme(program: CProgram, board: Board) -> str:
         target=signature.target,
         board=board.name,
         weights=f", `{program.name}_weights.c`" if signature.weights_bytes else "",
-        flags=" ".join((*program.march, *FLAGS)),
+        flags=" ".join((*program.march, *FIRMWARE_FLAGS)),
         call=call_text(signature),
         workspace=signature.workspace_bytes,
         alignment=signature.alignment,

@@ -31,6 +31,17 @@ BUILD_FLAGS = (
 )
 """For every compiler and target; `-march` comes from the target."""
 
+FIRMWARE_FLAGS = (
+    "-std=c99",
+    "-O2",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffunction-sections",
+    "-fdata-sections",
+)
+"""For microcontrollers, whose flash is small: register tiles are written out in C already, so that -O2 is enough."""
+
 GCC_FLAGS = ("--param=avoid-fma-max-bits=0",)
 """For GCC alone; others do not know it."""
 

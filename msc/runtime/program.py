@@ -312,11 +312,25 @@ class LinkedCode:
 
 
 @dataclass(frozen=True)
+class MemoryStep:
+    """A kernel call, and the tensors of the workspace that are live at it, with their bytes."""
+
+    kernel: str
+    live: tuple[tuple[str, int], ...]
+
+    @property
+    def bytes(self) -> int:
+        """All of them together."""
+        return sum(size for _, size in self.live)
+
+
+@dataclass(frozen=True)
 class CProgram:
     """Generated C: `<name>.c`, `<name>.h`, the layout of the weights, and the names of its kernels.
 
     `split` is the same C for several compilers at once. `companions` are headers of its own that it includes, by name,
     and `linked` is what it is linked with. For a machine without an operating system there are `boards` that run it.
+    `steps` say what of the workspace is live at each call.
     """
 
     source: str
@@ -330,6 +344,7 @@ class CProgram:
     companions: Mapping[str, str] = field(default_factory=dict[str, str])
     linked: LinkedCode | None = None
     boards: tuple[Board, ...] = ()
+    steps: tuple[MemoryStep, ...] = ()
 
     @property
     def name(self) -> str:

@@ -26,7 +26,6 @@ from msc.dialects.ms.warnings import warnings_of
 from msc.ir.entry import ENTRY, STRUCTURE
 from msc.runtime.program import CProgram, LinkedCode, Signature, SizeSpec, TensorSpec
 from msc.runtime.units import SplitSource
-from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.escaping import c_comment, c_string
 from msc.support.naming import unique
 from msc.targets.machine import Machine
@@ -59,7 +58,6 @@ def emit_c(
     functions = entry_functions(module)
     plans = [read_plan(module, function) for function in functions]
     signature = _signature(module, functions, plans, chosen)
-    check_memory(chosen.target, signature)
     prelude = Prelude(chosen.threads, signature.stack_bytes, chosen.target.index, units=chosen.target.abilities.units)
     away = accelerator(chosen.profile) if accelerator is not None else None
     kernels = _kernels(module, plans, signature, prelude, away)
@@ -83,17 +81,8 @@ def emit_c(
         companions=away.companions if away is not None else {},
         linked=away.linked if away is not None else None,
         boards=chosen.target.boards,
+        steps=tuple(plans[0].steps()),
     )
-
-
-def check_memory(machine: Machine, signature: Signature) -> None:
-    """Raise MSC0530 for a program that needs more RAM or flash than a machine says that it has."""
-    taken = max(each.workspace_bytes for each in signature.functions) + signature.stack_bytes
-    for kind, needed, there in (("RAM", taken, machine.ram), ("flash", signature.weights_bytes, machine.flash)):
-        if there and needed > there:
-            what = "workspace and stack take" if kind == "RAM" else "weights take"
-            message = f"{what} {needed} bytes of {kind}, of which {machine.name} has {there}"
-            raise MscError(Diagnostic("MSC0530", message))
 
 
 def _signature(

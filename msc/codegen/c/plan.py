@@ -22,7 +22,7 @@ from msc.ir.index_bounds import index_bounds
 from msc.ir.storage_order import order_of
 from msc.poly.affine import linear_form
 from msc.poly.valid_extents import Size
-from msc.runtime.program import Bound, SizeSpec, TensorSpec, WeightSlot
+from msc.runtime.program import Bound, MemoryStep, SizeSpec, TensorSpec, WeightSlot
 from msc.support.diagnostics import Diagnostic, MscError
 
 ROLES = ("input", STATE, "output", "size", "workspace", "weights")
@@ -82,6 +82,8 @@ class EntryPlan:
     slots: list[WeightSlot] = field(default_factory=list[WeightSlot])
     names: dict[MemoryPlace, str] = field(default_factory=dict[MemoryPlace, str])
     places: dict[SSAValue, MemoryPlace] = field(default_factory=dict[SSAValue, MemoryPlace])
+    buffers: dict[int, tuple[str, MemoryPlace]] = field(default_factory=dict[int, "tuple[str, MemoryPlace]"])
+    views: dict[int, int] = field(default_factory=dict[int, int])
 
     def aliased(self) -> dict[str, set[int]]:
         """For each kernel, the positions of its parameters that share memory with another one in some call."""
@@ -90,6 +92,22 @@ class EntryPlan:
             if call.kernel is not None:
                 found.setdefault(call.kernel, set()).update(_overlapping(call.places))
         return found
+
+    def steps(self) -> Iterator[MemoryStep]:
+        """What of the workspace is live at each call: from the first call that takes a buffer to the last."""
+        uses: dict[int, list[int]] = {}
+        for number, call in enumerate(self.calls):
+            for place in call.places:
+                if place.role == "workspace":
+                    uses.setdefault(self.buffer_of(place.whole), []).append(number)
+        for number, call in enumerate(self.calls):
+            live = [k for k, calls in uses.items() if calls[0] <= number <= calls[-1]]
+            shown = {self.buffers[k][1].offset: self.buffers[k] for k in live}
+            yield MemoryStep(call.kernel or "copy", tuple((name, p.buffer.bytes) for name, p in shown.values()))
+
+    def buffer_of(self, place: MemoryPlace) -> int:
+        """The number of the buffer of which a place is a view: buffers come and go at the same offset."""
+        return self.views.get(id(place), id(place))
 
 
 def _overlapping(places: Sequence[MemoryPlace]) -> Iterator[int]:
@@ -239,6 +257,7 @@ def _read(op: Operation, plan: EntryPlan, constants: dict[SSAValue, int]) -> Non
             base = places[op.operands[0]]
             place = replace(base, buffer=buffer_type(op.results[0].type))
             places[op.results[0]] = place
+            plan.views[id(place)] = plan.buffer_of(base)
             plan.names.setdefault(place, plan.names.get(base, ""))
         case _:
             return
@@ -252,4 +271,5 @@ def _view(op: memref.ViewOp, plan: EntryPlan, constants: dict[SSAValue, int]) ->
     if place.offset + place.buffer.bytes > base.offset + base.buffer.bytes:
         raise no_c_form(f"a memref.view past the end of the {base.role}")
     plan.places[op.result] = place
+    plan.buffers[id(place)] = (op.result.name_hint or f"at {place.offset}", place)
     plan.names.setdefault(place, op.result.name_hint or "")

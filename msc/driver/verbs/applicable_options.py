@@ -57,6 +57,9 @@ def acts(backend: Backend) -> Mapping[str, Acts]:
         "--name": Acts(making=(C,)),
         "--profile": Acts(making=(C,)),
         "--save-temps": Acts(making=(C,)),
+        "--ram-limit": Acts(making=(C,)),
+        "--rom-limit": Acts(making=(C,)),
+        "--stack-limit": Acts(making=(C,)),
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msc.driver.options import CompileOptions, Reporting
+from msc.driver.options import CompileOptions, Reporting, parse_size
 from msc.driver.verbs.completion import files, forms, one_of, stages
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import Verb, say
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 @click.option("--timing", is_flag=True, help="Print what each step took to stderr.")
 @click.option("--save-temps", metavar="FOLDER", help="Keep the files that the C compiler gets.")
 @click.option("--profile", is_flag=True, help="Add a clock around every kernel, for msc bench.")
+@click.option("--ram-limit", metavar="SIZE", help="Refuse a model whose workspace and stack take more, e.g. 64K.")
+@click.option("--rom-limit", metavar="SIZE", help="Refuse a model whose weights and code take more.")
+@click.option("--stack-limit", metavar="SIZE", help="Refuse a model of which a call takes more of the stack.")
 @click.option("--force", is_flag=True, help="Let OUT be an input, or replace files that msc did not write.")
 @click.option("--no-cache", is_flag=True, help="Do not look for an earlier result.")
 @with_compile_options
@@ -56,6 +59,9 @@ def command(
     timing: bool,
     save_temps: str | None,
     profile: bool,
+    ram_limit: str | None,
+    rom_limit: str | None,
+    stack_limit: str | None,
     force: bool,
     no_cache: bool,
     options: CompileOptions,
@@ -78,8 +84,10 @@ def command(
     for option in idle_options(given_options(click.get_current_context()), last, options.backend):
         say(f"note: {option} changes nothing up to stage '{last}'", err=True)
     reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps), force)
+    limits = {"ram_limit": ram_limit, "rom_limit": rom_limit, "stack_limit": stack_limit}
+    bytes_ = {name: parse_size(limit) for name, limit in limits.items() if limit is not None}
     with written_files() as written:
-        _compile(model, output, replace(options, name=name, profile=profile), reporting, timing, not no_cache)
+        _compile(model, output, replace(options, name=name, profile=profile, **bytes_), reporting, timing, not no_cache)
     _tell(output, written, (reporting.dump, reporting.save_temps))
 
 

@@ -97,9 +97,18 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0530",
         "more memory than the machine has",
-        "A machine file may say how many bytes of RAM and flash the machine has (`ram`, `flash`, docs/targets.md). RAM "
-        "holds the workspace and the stack, flash the weights; states of a training step are not counted. "
-        "`--max-memory` lets msc recompute values to need less RAM; a smaller or quantised model needs less flash.",
+        "A machine file may say how many bytes of RAM and flash the machine has (`ram`, `flash`, docs/targets.md), and "
+        "`--ram-limit`, `--rom-limit` and `--stack-limit` how many a model may take. RAM holds the workspace and the "
+        "stack, flash the weights and, where the machine's C compiler is installed, the code; tensors of the caller "
+        "are not counted. `--max-memory` limits weights, workspace, inputs and outputs together on any machine, and "
+        "lets msc recompute values to need less; a smaller or quantised model needs less flash.",
+    ),
+    Code(
+        "MSC0531",
+        "no bound of the stack",
+        "The header of a model for a microcontroller states how much stack a call takes at most: the sum of the frames "
+        "on the longest way through the calls, as the C compiler tells them. A function that calls itself, or whose "
+        "frame depends on values, has no such bound. Generated C has none of either, so this is a bug in msc.",
     ),
     Code(
         "MSC0580",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import msc
-from msc.codegen.c.emit import check_memory
 from msc.driver.cli import command
-from msc.runtime import firmware
-from msc.runtime.program import Signature
+from msc.runtime import budgets, firmware
+from msc.runtime.program import CProgram, Signature
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
 from tests.unit.targets import bare_metal
@@ -30,11 +29,23 @@ func.func @main(%x: tensor<1x28xf32>, %w: tensor<28x10xf32>, %b: tensor<10xf32>)
 """
 
 
-def bundle(folder: Path, march: str) -> Path:
-    (folder / "net.mir").write_text(MODEL, encoding="utf-8")
+DEEP = """
+func.func @main(%x: tensor<9x28xf32>, %w: tensor<28x10xf32>, %v: tensor<10x30xf32>) -> tensor<9x30xf32> {
+  %y = ms.matmul %x, %w
+  %r = ms.relu %y
+  %z = ms.matmul %r, %v
+  %s = ms.softmax %z
+  func.return %s : tensor<9x30xf32>
+}
+"""
+
+
+def bundle(folder: Path, march: str, model: str = MODEL, *options: str) -> Path:
+    (folder / "net.mir").write_text(model, encoding="utf-8")
     words = ["compile", str(folder / "net.mir"), "--march", march, "-o", str(folder / "net.bundle"), "--name", "net"]
-    result = CliRunner().invoke(command, words)
-    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(command, [*words, *options])
+    if result.exception is not None:
+        raise result.exception
     return folder / "net.bundle"
 
 
@@ -77,18 +88,40 @@ def test_a_bundle_is_c99_and_has_a_class_for_cpp(tmp_path: Path) -> None:
 
 def test_a_machine_has_so_much_memory(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text('base = "cortex-m4"\nram = 16\n', encoding="utf-8")
-    with pytest.raises(MscError, match=r"MSC0530.*workspace and stack take"):
-        msc.compile(MODEL, march=str(tmp_path / "chip.toml"))
-    signature, chip = sample_signature(weights_bytes=2000), replace(machine_named("cortex-m4"), flash=1000)
-    with pytest.raises(MscError, match=r"MSC0530.*weights take 2000 bytes of flash, of which cortex-m4 has 1000"):
-        check_memory(chip, signature)
-    check_memory(replace(chip, flash=2000), signature)
+    with pytest.raises(MscError, match=r"MSC0530.*bytes of RAM"):
+        bundle(tmp_path, str(tmp_path / "chip.toml"), DEEP)
 
 
-def sample_signature(weights_bytes: int) -> Signature:
-    return Signature(
-        name="net", inputs=(), outputs=(), workspace_bytes=0, weights_bytes=weights_bytes, msc_version="", target=""
+@pytest.mark.parametrize("kind", ["ram", "rom", "stack"])
+def test_limits_are_exact_to_the_byte(tmp_path: Path, kind: str) -> None:
+    """A program that takes what it may is compiled, and its C says so; with a byte less it is refused."""
+    bare_metal.tools_or_skip(bare_metal.COMPILER)
+    text = (bundle(tmp_path, "cortex-m4", DEEP) / "net.h").read_text(encoding="utf-8")
+    sizes = dict(re.findall(r"#define NET_(\w+)_BYTES (\d+)", text))
+    parts = {"ram": ("WORKSPACE", "STACK"), "rom": ("WEIGHTS", "CODE"), "stack": ("STACK",)}[kind]
+    taken = sum(int(sizes[part]) for part in parts)
+    folder = bundle(tmp_path, "cortex-m4", DEEP, f"--{kind}-limit", str(taken))
+    assert f"<= {taken}" in (folder / "net.c").read_text(encoding="utf-8")
+    with pytest.raises(MscError, match=rf"MSC0530.*1 more than {taken - 1}"):
+        bundle(tmp_path, "cortex-m4", DEEP, f"--{kind}-limit", str(taken - 1))
+
+
+def test_the_bound_of_the_stack() -> None:
+    frames = {"net_run": 40, "net.c:a": 16, "net.c:b": 24}
+    nodes = "".join(
+        f'node: {{ title: "{n}" label: "{n}\\nnet.c:1:1\\n{s} bytes (static)" }}\n' for n, s in frames.items()
     )
+    nodes += 'node: { title: "memset" label: "memset\\n<built-in>" shape : ellipse }\n'
+    calls = [("net_run", "net.c:a"), ("net_run", "net.c:b"), ("net.c:a", "memset")]
+    edges = "".join(f'edge: {{ sourcename: "{a}" targetname: "{b}" }}\n' for a, b in calls)
+    assert budgets.stack_bound(nodes + edges, PROGRAM) == 40 + 16 + 32
+    with pytest.raises(MscError, match=r"MSC0531.*calls itself"):
+        budgets.stack_bound(f'{nodes}{edges}edge: {{ sourcename: "net.c:b" targetname: "net.c:b" }}', PROGRAM)
+    with pytest.raises(MscError, match=r"MSC0531.*does not know"):
+        budgets.stack_bound(nodes.replace("24 bytes (static)", "24 bytes (dynamic)"), PROGRAM)
+
+
+PROGRAM = CProgram("", "", Signature("net", (), (), 0, 0, "", ""), (), ())
 
 
 @pytest.mark.parametrize(("bits", "registers"), [(8, 1), (32, 4), (64, 6)])
