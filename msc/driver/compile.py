@@ -29,7 +29,7 @@ from msc.driver.passes.reproducer import Reproducing, with_reproducer
 from msc.driver.size_samples import sample_changes
 from msc.ir.locations import format_module
 from msc.ir.verification import module_diagnostics, verify_module
-from msc.runtime.budgets import Limits, asserts, check_limits, measured, with_measured
+from msc.runtime.budgets import MemoryLimits, asserts, check_limits, measured, with_measured
 from msc.runtime.program import CProgram
 from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
@@ -358,7 +358,7 @@ def generate(compilation: Compilation) -> Program:
 def _within_limits(program: CProgram, compilation: Compilation) -> CProgram:
     """The program with what its compiler measures, for a machine that C is made for. Raises MSC0530 and MSC0531."""
     options, machine = compilation.options, target_of(compilation.module).machine
-    limits = Limits(options.ram_limit, options.rom_limit, options.stack_limit).over(machine)
+    limits = MemoryLimits(options.ram_limit, options.rom_limit, options.stack_limit).over(machine)
     found = measured(program) if machine.is_bare else None
     program = program if found is None else with_measured(program, found)
     check_limits(program, limits, found)

@@ -29,27 +29,27 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Limits:
+class MemoryLimits:
     """Bytes that a program may take; 0: no limit."""
 
     ram: int = 0
     rom: int = 0
     stack: int = 0
 
-    def over(self, machine: Machine) -> Limits:
+    def over(self, machine: Machine) -> MemoryLimits:
         """With what the machine has where nothing is said."""
-        return Limits(self.ram or machine.ram, self.rom or machine.flash, self.stack)
+        return MemoryLimits(self.ram or machine.ram, self.rom or machine.flash, self.stack)
 
 
 @dataclass(frozen=True)
-class Measured:
+class CompilerFigures:
     """What a C compiler says: bytes of code and constants, and a bound of the stack."""
 
     code: int
     stack: int
 
 
-def measured(program: CProgram) -> Measured | None:
+def measured(program: CProgram) -> CompilerFigures | None:
     """What the C compiler of the program's board says; None where it is not there."""
     board = program.boards[0] if program.boards else None
     compiler = shutil.which(board.compiler) if board is not None else None
@@ -68,7 +68,7 @@ def measured(program: CProgram) -> Measured | None:
         size = subprocess.run(
             [re.sub("gcc$", "size", compiler), str(built)], capture_output=True, text=True, check=True
         ).stdout
-        return Measured(int(size.splitlines()[1].split()[0]), stack_bound(calls.read_text("utf-8"), program))
+        return CompilerFigures(int(size.splitlines()[1].split()[0]), stack_bound(calls.read_text("utf-8"), program))
 
 
 _NODE = re.compile(r'node: \{ title: "([^"]*)" label: "([^"]*)"')
@@ -106,7 +106,7 @@ def stack_bound(graph: str, program: CProgram) -> int:
     return max(bound(title) for title in frames if title in symbols)
 
 
-def with_measured(program: CProgram, found: Measured) -> CProgram:
+def with_measured(program: CProgram, found: CompilerFigures) -> CProgram:
     """The program with the compiler's figures in its header."""
     name, stack = program.name.upper(), f"_STACK_BYTES {program.signature.stack_bytes}\n"
     more = f"_STACK_BYTES {found.stack}\n#define {name}_CODE_BYTES {found.code}\n"
@@ -118,7 +118,7 @@ def with_measured(program: CProgram, found: Measured) -> CProgram:
     return replace(program, header=header, signature=replace(program.signature, stack_bytes=found.stack))
 
 
-def check_limits(program: CProgram, limits: Limits, found: Measured | None) -> None:
+def check_limits(program: CProgram, limits: MemoryLimits, found: CompilerFigures | None) -> None:
     """Raise MSC0530, with tables of what takes the memory, for a program that takes more than it may."""
     signature, code = program.signature, found.code if found is not None else 0
     workspace = max(each.workspace_bytes for each in signature.functions)
@@ -156,7 +156,7 @@ def _weights(program: CProgram) -> Iterator[str]:
         yield f"{slot.bytes:>9} bytes of weights: {slot.symbol}"
 
 
-def asserts(program: CProgram, limits: Limits) -> str:
+def asserts(program: CProgram, limits: MemoryLimits) -> str:
     """C that does not compile where the program takes more than its limits."""
     name = program.name.upper()
     rows = (

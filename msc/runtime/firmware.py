@@ -7,7 +7,6 @@ and, for networks of floats, libm. All else tests it, builds it or shows how.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib.resources import files
 from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from msc.runtime.flags import FIRMWARE_FLAGS
 from msc.runtime.program import CProgram, Signature, TensorSpec
-from msc.runtime.program_text import C_TYPES, Golden, call_text
+from msc.runtime.program_text import C_TYPES, Golden, call_text, resource
 from msc.runtime.weights import write_weights
 from msc.support.escaping import c_comment
 from msc.targets.machine import Board
@@ -40,9 +39,9 @@ def firmware_texts(program: CProgram, weights: Mapping[str, NDArray[np.generic]]
         f"{name}.hpp": _cpp(program.signature),
         "selftest.c": _selftest(program.signature, golden),
         "golden.h": _golden(program.signature, golden),
-        "board.h": _resource("board.h"),
-        "board_stack.h": _resource("board_stack.h"),
-        "board.c": _resource(f"board_{board.start.replace('-', '_')}.c"),
+        "board.h": resource("board.h"),
+        "board_stack.h": resource("board_stack.h"),
+        "board.c": resource(f"board_{board.start.replace('-', '_')}.c"),
         "board.ld": _linker_script(board),
         "Makefile": _makefile(program, board),
         "CMakeLists.txt": _cmake(program),
@@ -98,7 +97,7 @@ def _selftest(signature: Signature, golden: Golden) -> str:
         for t in signature.inputs
         if t.result is not None
     )
-    text = _resource("board_selftest.c")
+    text = resource("board_selftest.c")
     for key, value in {
         "NAME": signature.name,
         "MACRO": signature.macro,
@@ -219,7 +218,7 @@ def _cpp(signature: Signature) -> str:
     )
 
 
-_LINKER_SCRIPT = """/* Where code, weights and data lie on {board}, whose emulator loads sections to where they run. */
+_LINKER_SCRIPT = """/* Where code, weights and data lie on the board, whose emulator loads sections to where they run. */
 ENTRY(board_reset)
 
 MEMORY
@@ -247,7 +246,7 @@ SECTIONS
 
 
 def _linker_script(board: Board) -> str:
-    return _LINKER_SCRIPT.format(board=board.name, **{k: v for k, v in vars(board).items() if isinstance(v, int)})
+    return _LINKER_SCRIPT.format(**{k: v for k, v in vars(board).items() if isinstance(v, int)})
 
 
 _MAKEFILE = """# make && make run: the self-test on {board}, which QEMU emulates. make size: flash.
@@ -360,7 +359,3 @@ def _readme(program: CProgram, board: Board) -> str:
         alignment=signature.alignment,
         weights_bytes=signature.weights_bytes,
     )
-
-
-def _resource(name: str) -> str:
-    return (files("msc.runtime") / "c" / name).read_text(encoding="utf-8")

@@ -85,21 +85,22 @@ def _row(tensor: TensorSpec) -> str:
 
 def main_text() -> str:
     """The program: reads inputs from .npy files or makes them up, runs the model, prints its outputs."""
-    return _resource("main.c")
+    return resource("main.c")
 
 
 def tensor_text() -> str:
     """`tensor.h`, which both programs include."""
-    return _resource("tensor.h")
+    return resource("tensor.h")
 
 
 def selftest_text(tolerances: Sequence[tuple[float, float]]) -> str:
     """The program that compares the model's outputs with stored ones, each within an absolute and a relative error."""
     rows = ", ".join(f"{{{absolute!r}, {relative!r}}}" for absolute, relative in tolerances)
-    return _resource("selftest.c").replace("@TOLERANCES@", rows)
+    return resource("selftest.c").replace("@TOLERANCES@", rows)
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """The text of a file of msc that programs are made of."""
     return (files("msc.runtime") / "c" / name).read_text(encoding="utf-8")
 
 

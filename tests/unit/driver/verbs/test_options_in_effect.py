@@ -14,6 +14,7 @@ from msc.support.diagnostics import MscError
 
 CPU = find_backend("cpu")
 TABLE, ACTS = CPU.table, acts(CPU)
+LIMITS = ("--ram-limit", "--rom-limit", "--stack-limit")
 
 
 def codes(*arguments: object) -> tuple[int, str]:
@@ -29,7 +30,7 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("none") / "m.so"
 
 
-@pytest.mark.parametrize("option", sorted(ACTS.keys() - {"--name", "--profile", "--save-temps"}))
+@pytest.mark.parametrize("option", sorted(ACTS.keys() - {"--name", "--profile", "--save-temps", *LIMITS}))
 def test_an_artifact_is_as_it_was_compiled(artifact: Path, option: str) -> None:
     value = {
         "--dim": "n=3",
