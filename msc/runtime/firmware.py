@@ -218,7 +218,7 @@ def _cpp(signature: Signature) -> str:
     )
 
 
-_LINKER_SCRIPT = """/* Where code, weights and data lie on the board, whose emulator loads sections to where they run. */
+_LINKER_SCRIPT = """/* Where code, weights and data lie on the board; its emulator loads sections to where they run. */
 ENTRY(board_reset)
 
 MEMORY

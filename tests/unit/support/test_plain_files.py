@@ -144,8 +144,8 @@ def test_ranks_of_idx_files(rank: int, tmp_path: Path) -> None:
 
 OWN = set(
     "codegen/c/text/__init__.py driver/artifacts/artifact_cache.py runtime/artifact.py runtime/build.py "
-    "runtime/budgets.py runtime/cache.py runtime/compiled_model.py runtime/interface.py runtime/machine.py runtime/program_text.py "
-    "sim/sources.py "
+    "runtime/budgets.py runtime/cache.py runtime/compiled_model.py runtime/interface.py runtime/machine.py "
+    "runtime/program_text.py sim/sources.py "
     "support/file_memo.py support/files.py support/plain_files.py support/processors.py targets/catalogue.py "
     "targets/davinci.py targets/detection.py".split()
 )
