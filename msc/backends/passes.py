@@ -23,6 +23,8 @@ PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.tuning.apply_tuning:ApplyTuning",
     "absorb-pads": "msc.graph_kernel.layout.absorb_pads:AbsorbPads",
     "argsort-by-keys": "msc.graph_kernel.argsort_by_keys:ArgsortByKeys",
+    "propagate-layouts": "msc.parallel.propagate_layouts:PropagateLayouts",
+    "partition": "msc.parallel.partition:Partition",
     "collectives-as-calls": "msc.graph_kernel.collectives_as_calls:CollectivesAsCalls",
     "assign-layouts": "msc.graph_kernel.layout.assign_layouts:AssignLayouts",
     "fit-memory": "msc.graph_kernel.fit_memory:FitMemory",

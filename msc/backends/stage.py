@@ -82,7 +82,8 @@ OPT = Stage(
     properties=("Inlined", "ShapesKnown"),
     passes=runs(
         *("inline-calls", "infer-shapes", "canonicalize-ms", "cse", "dce"),
-        *("fold-batch-norm", "canonicalize-ms", "quantised-products", "hoist-parameters", "dce"),
+        *("fold-batch-norm", "canonicalize-ms", "quantised-products", "propagate-layouts", "partition"),
+        *("hoist-parameters", "dce"),
     ),
     verifiers=_TENSORS,
 )

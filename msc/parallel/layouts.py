@@ -32,6 +32,8 @@ class Layout:
     reduction: Reduction = "sum"
 
     def __post_init__(self) -> None:
+        if not self.partial:  # nothing is reduced, which is one layout whatever it was reduced by
+            object.__setattr__(self, "reduction", "sum")
         used = self.axes + self.partial
         self.mesh.size_of(*used)
         twice = next((axis for axis in used if used.count(axis) > 1), None)

@@ -15,6 +15,18 @@ MS_CODES = "ms.codes"
 MS_ORIGIN = "ms.origin"
 """Of an operation that an expander made: the short name of the composite one; kernels are labelled by it."""
 
+MS_MESH = "ms.mesh"
+"""Of a module: the mesh of devices that it runs on, as "dp=2,tp=4" (`msc/parallel/mesh.py`)."""
+
+MS_LAYOUT = "ms.layout"
+"""Of an argument, a result or a parameter: how it lies on the mesh, as "[dp, _]" (`msc/parallel/layouts.py`)."""
+
+MS_SHARD = "ms.shard"
+"""Of an operation: how its operands are to lie, as "[dp, _], *"; `*` leaves one open. A mark of the user's."""
+
+MS_LAYOUTS = "ms.layouts"
+"""Of an operation: how its operands and results lie, as "[dp, _], [_, tp] -> [dp, tp]"."""
+
 MS_WEIGHTS = "ms.weights"
 """Of a module: its safetensors file, relative to the module's own."""
 

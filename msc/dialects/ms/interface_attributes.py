@@ -10,7 +10,17 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ORIGIN, MS_PRODUCER, MS_ROLE, MS_WARNINGS, MS_WEIGHTS
+from msc.dialects.ms.attributes import (
+    MS_DTYPE,
+    MS_LAYOUT,
+    MS_MESH,
+    MS_NAME,
+    MS_ORIGIN,
+    MS_PRODUCER,
+    MS_ROLE,
+    MS_WARNINGS,
+    MS_WEIGHTS,
+)
 from msc.ir.locations import source_location
 from msc.ir.storage_order import ANY, LAYOUT
 from msc.support.diagnostics import Diagnostic, Location, did_you_mean, raise_any
@@ -63,6 +73,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
     "ms.compact": _any,
     "ms.whole": _any,
     MS_ORIGIN: _any,
+    MS_LAYOUT: _text,
     "ms.size": _any,
     "ms.sizes": _any,
 }
@@ -71,7 +82,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
 _RENAMED: Mapping[str, str] = {"ms.live": "ms.valid"}
 """Attributes by their former names."""
 
-_MODULE = (MS_WEIGHTS, MS_WARNINGS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER, "ms.target")
+_MODULE = (MS_WEIGHTS, MS_WARNINGS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER, "ms.target", MS_MESH)
 
 
 def check_interface(module: ModuleOp, sources: Mapping[str, str]) -> None:
