@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -29,7 +31,9 @@ from msc.parallel.layouts import Layout
 from msc.parallel.marks import argument_layouts, layouts_of, mesh_of, result_layouts
 from msc.parallel.mesh import Mesh
 from msc.parallel.redistribution import Transfer, redistribute
+from msc.poly.affine import simplified
 from msc.poly.compute import Statement
+from msc.poly.scalar import Index, Read, Scalar, rewritten
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -64,10 +68,14 @@ class _Partition:
     local: bool
     held: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
     others: dict[tuple[SSAValue, Layout], SSAValue] = field(default_factory=dict[tuple[SSAValue, Layout], SSAValue])
+    computed: dict[Operation, Sequence[Statement]] = field(default_factory=dict[Operation, Sequence[Statement]])
     reduced: dict[SSAValue, tuple[SSAValue, Layout]] = field(default_factory=dict[SSAValue, tuple[SSAValue, Layout]])
 
     def run(self) -> None:
         block = self.function.body.block
+        self.computed = {
+            op: op.compute() for op in block.ops if isinstance(op, BasicOp) and op.is_basic and self._is_cut(op)
+        }
         arguments = argument_layouts(self.function, self.mesh, {})
         known = [layout or Layout.whole(self.mesh, 0) for layout in arguments]
         results = result_layouts(self.function, self.mesh, known)
@@ -93,20 +101,26 @@ class _Partition:
         if MS_LAYOUTS not in op.attributes:
             raise self._not_partitioned(op, "it has no layouts: propagate-layouts gives them")
         operands, results = layouts_of(op, self.mesh)
-        del op.attributes[MS_LAYOUTS]
         if isinstance(op, ms.GetParameterOp):
             self._parameter(op, results[0])
+            del op.attributes[MS_LAYOUTS]
             return
         for region in op.regions:
             self._bring_captured(op, list(region.walk()))
-        cut = any(layout.axes or layout.partial for layout in (*operands, *results))
-        before = op.compute() if cut and isinstance(op, BasicOp) and op.is_basic else ()
+        cut = self._is_cut(op)
         self._bring(op, operands)
         if isinstance(op, ms.ConstantOp):
             self._constant(op, results[0])
         elif isinstance(op, MsOp) and cut:
-            self._cut(op, before, results)
+            self._cut(op, self.computed.get(op, ()), results)
+        del op.attributes[MS_LAYOUTS]
         self.held.update(zip(op.results, results, strict=True))
+
+    def _is_cut(self, op: Operation) -> bool:
+        if MS_LAYOUTS not in op.attributes:
+            return False
+        operands, results = layouts_of(op, self.mesh)
+        return any(layout.axes or layout.partial for layout in (*operands, *results))
 
     def _parameter(self, op: ms.GetParameterOp, layout: Layout) -> None:
         whole = Layout.whole(self.mesh, len(layout.cuts))
@@ -142,7 +156,7 @@ class _Partition:
             if result.type != type_:
                 raise self._not_partitioned(op, f"its part is a {result.type}, not a {type_}")
         after = op.compute() if before and isinstance(op, BasicOp) else ()
-        if list(map(_but_extents, before)) != list(map(_but_extents, after)):
+        if any(_computes(a, b) != _computes(b, b) for a, b in zip(before, after, strict=True)):
             raise self._not_partitioned(op, "its part computes something else")
 
     def _bring_captured(self, op: Operation, inside: Sequence[Operation]) -> None:
@@ -174,7 +188,7 @@ class _Partition:
 
     def _transferred(self, value: SSAValue, step: Transfer, before: Operation) -> SSAValue:
         ranks = [rank for group in step.groups for rank in group]
-        groups = {"ranks": ranks, "groups": len(step.groups)}
+        groups: dict[str, Any] = {"ranks": ranks, "groups": len(step.groups)}
         match step.kind:
             case "all_gather":
                 op = ms.AllGatherOp(value, axis=step.dimension, **groups)
@@ -200,6 +214,18 @@ class _Partition:
         return MscError(Diagnostic("MSC1107", f"{op.name} is not partitioned: {why}", source_location(op), help=help))
 
 
-def _but_extents(statement: Statement) -> tuple[object, ...]:
-    """All that a statement computes, but for how often."""
-    return (statement.write, statement.body, statement.combine, statement.result, statement.accumulate)
+def _computes(statement: Statement, part: Statement) -> tuple[object, ...]:
+    """All that a statement computes but for how often, where a dimension of which `part` has one step is at 0."""
+    count = len(statement.extents)
+    at = [AffineExpr.constant(0) if n == 1 else AffineExpr.dimension(d) for d, n in enumerate(part.extents)]
+
+    def moved(index: AffineMap) -> AffineMap:
+        return AffineMap(count, 0, tuple(simplified(e.replace_dims_and_symbols(at, [])) for e in index.results))
+
+    def change(leaf: Read | Index) -> Scalar:
+        if isinstance(leaf, Index):
+            return Index(simplified(leaf.expr.replace_dims_and_symbols(at, [])), leaf.dtype)
+        return replace(leaf, index=moved(leaf.index))
+
+    body = rewritten(statement.body, change)
+    return (moved(statement.write), body, statement.combine, statement.result, statement.accumulate)

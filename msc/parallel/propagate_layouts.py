@@ -26,7 +26,7 @@ from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import set_location, source_location
 from msc.ir.typed import is_tensor, shape
-from msc.parallel.layouts import Layout
+from msc.parallel.layouts import Layout, Reduction
 from msc.parallel.marks import (
     argument_layouts,
     layouts_text,
@@ -140,8 +140,11 @@ class _Propagation:
         assignment = self._cheapest(op, rule, current, marks)
         operands = [self._layout(f, assignment) for f in rule.operands]
         partial = tuple(axis for factor in rule.reduced for axis in assignment.get(factor, ()))
-        reduction = next((how for f, how in rule.reduced.items() if assignment.get(f)), "sum")
-        results = [Layout(self.mesh, self._layout(f, assignment).cuts, partial, reduction) for f in rule.results]
+        reductions: list[Reduction] = [how for factor, how in rule.reduced.items() if assignment.get(factor)]
+        results = [
+            Layout(self.mesh, self._layout(f, assignment).cuts, partial, reductions[0] if partial else "sum")
+            for f in rule.results
+        ]
         self._note(op, operands, results)
         return op.next_op
 

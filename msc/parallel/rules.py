@@ -222,7 +222,9 @@ class _Dimensions:
                 for n, value in enumerate(values)
             )
 
-        found = {number[self.root(place)]: how for place, how in self.reduced.items() if self.root(place) in number}
+        found: dict[int, Reduction] = {
+            number[self.root(place)]: how for place, how in self.reduced.items() if self.root(place) in number
+        }
         results = factors("result", self.op.results)
         return Rule(
             factors("operand", self.op.operands),

@@ -46,6 +46,19 @@ CODES = (
         "too, which `pip install 'msc[parallel]'` brings. One device needs none of them.",
     ),
     Code(
+        "MSC1106",
+        "mark that an operation does not admit",
+        "`ms.shard` says for each operand of an operation how it lies on the mesh. Dimensions of one loop are "
+        "cut by the same axes: in a product [m, k] times [k, n] both k. Windows, sorted axes and axes that data index "
+        "are not cut.",
+    ),
+    Code(
+        "MSC1107",
+        "operation that is not partitioned",
+        "A rank computes its part of an operation by the same operation on parts of its operands. This is none such: "
+        "mark it so that its operands are whole. `partition` needs the layouts that `propagate-layouts` gives.",
+    ),
+    Code(
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "
