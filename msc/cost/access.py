@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from msc.dialects.element_types import BYTES
 from msc.poly.affine import linear_form
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.remembered import remembered
@@ -48,16 +49,47 @@ def strides(model: KernelModel, statement: KernelStatement, dim: int) -> tuple[i
     """The distance in elements between neighbours along `dim`, for each access of the statement."""
     known = cast("dict[int, tuple[object, tuple[int, ...]]]", vars(statement).setdefault("strides", {}))
     if dim not in known or known[dim][0] is not model.arrays:
-        found = tuple(_stride(model, array, map_.results, dim) for array, map_ in statement.accesses())
+        found = tuple(_stride(model, statement, array, map_.results, dim) for array, map_ in statement.accesses())
         known[dim] = model.arrays, found
     return known[dim][1]
 
 
-def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: int) -> int:
+def _stride(
+    model: KernelModel, statement: KernelStatement, array: int, index: tuple[AffineExpr, ...], dim: int
+) -> int:
     if model.arrays[array].kind == "internal":
         return int(any(coefficient(e, dim) for e in index))  # local buffers are laid out for the vectors
     per_axis = model.arrays[array].strides
-    return _saturated(sum(coefficient(e, dim) * s for e, s in zip(index, per_axis, strict=True)))
+    distance = _saturated(sum(coefficient(e, dim) * s for e, s in zip(index, per_axis, strict=True)))
+    group = terms_together(model, statement, array, index)
+    return distance if dim in statement.reduced else distance // group
+
+
+def terms_together(model: KernelModel, statement: KernelStatement, array: int, index: Sequence[AffineExpr]) -> int:
+    """How many terms of a sum lie side by side in the layout of an array, as words that instructions take; else 1.
+
+    Of such an array, an element of what is not summed is a word.
+    """
+    return 1 if _term(model, statement, array, index) is None else model.arrays[array].shape[-1]
+
+
+def term_dimension(model: KernelModel, statement: KernelStatement) -> int | None:
+    """The dimension of which words have several terms; None where no array is laid out in words."""
+    dims = (_term(model, statement, array, index.results) for array, index in statement.accesses()[1:])
+    return next((dim for dim in dims if dim is not None), None)
+
+
+def _term(model: KernelModel, statement: KernelStatement, array: int, index: Sequence[AffineExpr]) -> int | None:
+    known = model.arrays[array]
+    if statement.combine != "add" or not known.shape or known.shape[-1] < 2:
+        return None
+    if known.shape[-1] * BYTES[known.dtype] != BYTES["f32"]:
+        return None
+    match index[-1]:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, AffineDimExpr(position=dim), AffineConstantExpr()):
+            return dim if dim in statement.reduced else None
+        case _:
+            return None
 
 
 def block_size(statement: KernelStatement, dim: int) -> int:

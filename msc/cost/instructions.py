@@ -22,7 +22,9 @@ from functools import cached_property
 from itertools import product
 from math import ceil, prod
 
-from msc.cost.access import Moves, block_size, copies_neighbours, cuts, pieces, strides, vector_moves, vectorisable
+from xdsl.ir.affine import AffineExpr
+
+from msc.cost.access import Moves, block_size, copies_neighbours, cuts, pieces, strides, terms_together, vector_moves, vectorisable
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
 from msc.cost.regrouped_lanes import interleaved, transposed
@@ -188,10 +190,16 @@ class StatementCost:
         along = self._along(access, tile)
         loads = self._moves(access, tile), self._across(access, tile)
         terms = 1 if self._unit is None else self._unit.shape.k
-        if terms > 1 and along:  # each lane has its terms side by side
-            loads = loads[0]._replace(shuffles=loads[0].shuffles + 1), loads[1]
+        if terms > 1 and along:  # each lane has its terms side by side, in memory or by shuffles
+            joined = terms_together(self.model, self.statement, *self._access(access)) == terms
+            each = Moves(*(moved / terms for moved in loads[0])) if joined else loads[0]
+            loads = each._replace(shuffles=each.shuffles + (not joined)), loads[1]
         split = self._split(access, tile)
         return TileRead(self._arrays[access], tuple(map(bool, apart)), again, along, *loads, split, 1 / terms)
+
+    def _access(self, access: int) -> tuple[int, Sequence[AffineExpr]]:
+        array, index = self.statement.accesses()[access]
+        return array, index.results
 
     def _split(self, access: int, tile: StatementTile) -> float:
         """Additional loads or stores for vectors that cross lines, as a fraction of all."""

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
+from msc.cost.access import terms_together
 from msc.dialects.element_types import BYTES
 from msc.poly.buffers import body_accesses, local_buffers
+from msc.poly.contraction import contraction_of
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
@@ -21,6 +23,17 @@ def unit_of(around: Sequence[Loop], machine: Machine) -> Unit | None:
     """The unit that performs a statement, by the loops around it."""
     name = next((loop.unit for loop in around if loop.mark == "intrinsic"), "")
     return next((unit for unit in machine.units if unit.name == name), None) if name else None
+
+
+def instruction_of(model: KernelModel, number: int, machine: Machine) -> Unit | None:
+    """The instruction on registers for whose words an array of a statement is laid out; None where none is."""
+    statement = model.statements[number]
+    groups = {terms_together(model, statement, array, index.results) for array, index in statement.accesses()[1:]}
+    if groups <= {1} or (contraction := contraction_of(model, number)) is None:
+        return None
+    types = contraction.a.dtype, contraction.b.dtype, model.arrays[contraction.target].dtype
+    units = (unit for unit in machine.units if unit.in_registers and unit.shape.k in groups)
+    return next((unit for unit in units if unit.order(*types) is not None), None)
 
 
 def unit_cycles(tree: Tree, around: Sequence[Loop], unit: Unit) -> float:

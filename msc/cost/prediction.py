@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import lanes_of, pieces
 from msc.cost.instructions import StatementCost
-from msc.cost.matrix_units import copies, unit_cycles, unit_of, without_instruction
+from msc.cost.matrix_units import copies, instruction_of, unit_cycles, unit_of, without_instruction
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
 from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
@@ -135,7 +135,8 @@ class _Alike:
 
 @lru_cache(maxsize=2048)
 def _cost_of(alike: _Alike, lanes: int, target: Machine) -> StatementCost:
-    return StatementCost(KernelModel(alike.all, (alike.statement,), ()), alike.statement, lanes, target)
+    model = KernelModel(alike.all, (alike.statement,), ())
+    return StatementCost(model, alike.statement, lanes, target, instruction_of(model, 0, target))
 
 
 class KernelCost:

@@ -58,7 +58,7 @@ def with_instructions(cost: KernelCost, tree: Tree, reasons: list[str]) -> Tree:
         options = [_by_instruction(cost.model, tree, contraction, unit, cost.target) for unit in cost.target.units]
         best = min(filter(None, options), key=lambda each: cost.prediction(each, 1).cycles, default=tree)
         before, after = (cost.prediction(each, 1).cycles for each in (tree, best))
-        if after < before:
+        if after <= before and best is not tree:
             used = next(loop.unit for loop in loops(best) if loop.unit and contraction.statement in below(loop))
             reasons.append(f"{used}: {after:.0f} cycles predicted, {before:.0f} without")
             tree = best

@@ -58,15 +58,20 @@ def as_loaded(prelude: Prelude, value: CExpression) -> CExpression:
     return _as_mask(prelude, value) if value.type.base == "i1" else value
 
 
-def vector_load(prelude: Prelude, text: str, stored: CType, distance: int | str, part: int) -> str:
-    """The expression of a vector as it lies in memory, of lanes that are not all one element."""
+def vector_load(
+    prelude: Prelude, text: str, stored: CType, distance: int | str, part: int, cast: str = ""
+) -> str:
+    """The expression of a vector as it lies in memory, of lanes that are not all one element.
+
+    `cast` is of the address of side-by-side lanes that memory has as elements of another type.
+    """
     prelude.type_name(stored)
     if part < stored.lanes and distance != 1:
         return f"{prelude.function('load_part_strided', stored)}(&{text}, {distance}, {part})"
     if part < stored.lanes:
         return f"{prelude.function('load_part', stored)}(&{text}, {part})"
     if distance == 1:
-        return f"{prelude.function('load', stored)}(&{text})"
+        return f"{prelude.function('load', stored)}({cast}&{text})"
     if distance == 2:
         return f"{prelude.function('load_even', stored)}(&{text})"
     return f"{prelude.function('load_strided', stored)}(&{text}, {distance})"

@@ -20,6 +20,7 @@ from msc.codegen.c.arithmetic import RULES, always, decided_comparison
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.dead_code import named_in_part
 from msc.codegen.c.instructions import add_products
+from msc.codegen.c.joined_terms import is_read_joined, joined, words
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
@@ -31,7 +32,18 @@ from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
 from msc.codegen.c.types import INDEX_TYPE, CArrayType, CType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import CExpression
-from msc.dialects.loop import AccessOp, ApplyOp, CallRowsOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
+from msc.dialects.loop import (
+    AccessOp,
+    AddProductsOp,
+    ApplyOp,
+    CallRowsOp,
+    ForOp,
+    LanesOp,
+    LoadOp,
+    LoopKind,
+    PrefetchOp,
+    StoreOp,
+)
 from msc.ir.typed import static_shape
 
 _INLINE_LIMIT = 88
@@ -95,6 +107,8 @@ class FunctionEmitter:
         if isinstance(op, ApplyOp):
             self._apply(op)
             return
+        if isinstance(op, LoadOp) and is_read_joined(op):
+            return
         value = self._expression(op)
         if isinstance(op, arith.ConstantOp):
             self._bind_constant(op, value)
@@ -109,6 +123,8 @@ class FunctionEmitter:
                 return constant(op, self.prelude)
             case LoadOp():
                 return self._load(op)
+            case AddProductsOp():
+                return self._add_products(op)
             case memref.LoadOp():
                 return access.load_scalar(self._plain_element(op.memref, op.indices), self.buffers[op.memref][1].base)
             case _:
@@ -116,9 +132,7 @@ class FunctionEmitter:
                 if truth is not None:
                     return always(self.prelude, truth, value_type(op.operands[0].type))
                 name = op.operation.data if isinstance(op, LanesOp) else op.name
-                rule = (
-                    RULES.get(name) or CONVERSIONS.get(name) or (add_products if name == "loop.add_products" else None)
-                )
+                rule = RULES.get(name) or CONVERSIONS.get(name)
                 if rule is None:
                     raise no_c_form(f"the operation {name}")
                 return rule(self.prelude, op, [self._use(operand) for operand in op.operands])
@@ -228,6 +242,16 @@ class FunctionEmitter:
             return access.load_scalar(text, buffer.base)
         distance = access.lane_distance(buffer, op.lane_steps)
         return access.load_vector(self.prelude, text, type_, distance, op.touched_lanes)
+
+    def _add_products(self, op: AddProductsOp) -> CExpression:
+        total, factors = self._use(op.sum), list[Sequence[CExpression]]()
+        for terms in op.terms:
+            first = joined(op, terms)
+            if first is None:
+                factors.append([self._use(term) for term in terms])
+            else:
+                factors.append([words(self.prelude, self._read_element(first), first, total.type.lanes)])
+        return add_products(self.prelude, op, total, factors)
 
     def _store(self, op: StoreOp) -> None:
         _, buffer = self.buffers[op.buffer]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.ir import Operation
-
 from msc.codegen.c.arithmetic import vector_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form
@@ -20,15 +18,18 @@ from msc.targets.abilities import BITS, Unit
 _WORD = 32
 
 
-def add_products(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
-    """A call of the instruction's function. Raises MSC0905 for one that the machine lacks."""
-    assert isinstance(op, AddProductsOp)
+def add_products(
+    prelude: Prelude, op: AddProductsOp, total: CExpression, factors: Sequence[Sequence[CExpression]]
+) -> CExpression:
+    """A call of the instruction's function; a factor is its terms, or one word of them all.
+
+    Raises MSC0905 for an instruction that the machine lacks.
+    """
     unit = prelude.units.get(op.unit.data)
     if unit is None:
         raise no_c_form(f"the instruction {op.unit.data}, which the machine lacks,")
-    total, *factors = operands
-    sums, half = total.type, len(factors) // 2
-    sides = (_side(prelude, terms, sums.lanes) for terms in (factors[:half], factors[half:]))
+    sums = total.type
+    sides = (terms[0] if len(terms) == 1 else _side(prelude, terms, sums.lanes) for terms in factors)
     arguments = (total, *sides)
     if sums.is_vector:
         arguments = tuple(vector_text(prelude, each) for each in arguments)

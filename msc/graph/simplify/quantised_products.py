@@ -52,7 +52,7 @@ class QuantisedProducts(ModulePass):
 
     name = "quantised-products"
     contract = REWRITES_GRAPH
-    always: bool = False
+    always: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = target_of(op).cores

@@ -16,8 +16,10 @@ from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.pooling import BasicPoolingOp
 from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
+from msc.graph_kernel.layout.packings import takes_words
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.ir.typed import static_shape
+from msc.targets.machine import Machine
 
 
 class Form(Enum):
@@ -29,8 +31,10 @@ class Form(Enum):
     FOLLOWS = "gives images channels last if it reads some that lie so"
 
 
-def first_guess(kernel: KernelOp, many: int) -> Form:
+def first_guess(kernel: KernelOp, many: int, target: Machine) -> Form:
     """The form of a kernel where `many` channels and more are worth running vectors along."""
+    if lies_in_words(kernel, target):
+        return Form.LAST
     ops = list(kernel.body.block.ops)
     if any(isinstance(op, ConvolutionOp) and _is_wide(op.result_shape(), many) for op in ops):
         return Form.BACK
@@ -41,6 +45,12 @@ def first_guess(kernel: KernelOp, many: int) -> Form:
         return Form.FOLLOWS if stays(kernel) else Form.LAST
     contracts = any(isinstance(op, MatrixProductOp) for op in ops)
     return Form.FOLLOWS if _is_read_by_kernels(kernel) and not contracts else Form.FIRST
+
+
+def lies_in_words(kernel: KernelOp, target: Machine) -> bool:
+    """Whether instructions that take several channels of a place read or write a kernel's images."""
+    readers = (use.operation for result in kernel.results for use in result.uses)
+    return any(isinstance(each, KernelOp) and takes_words(each, target) for each in (kernel, *readers))
 
 
 def images_of(kernel: KernelOp) -> list[int]:

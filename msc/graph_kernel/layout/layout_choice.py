@@ -36,7 +36,7 @@ from msc.graph_kernel.layout.block_layouts import (
     lying_last,
     splits_for_kernels,
 )
-from msc.graph_kernel.layout.image_forms import Form, computes_on_images, images_of, pads_only
+from msc.graph_kernel.layout.image_forms import Form, computes_on_images, images_of, lies_in_words, pads_only
 from msc.graph_kernel.layout.pack_operands import PackOperands
 from msc.graph_kernel.layout.read_transposed import ReadTransposed
 from msc.ir.typed import static_shape, tensor_type
@@ -101,7 +101,8 @@ class LayoutChoice:
 
     def _alternatives(self, kernel: KernelOp) -> tuple[Form, ...]:
         """Forms that may be faster than the first guess of a kernel on images."""
-        images = images_of(kernel) if _has_windows(kernel) else []
+        compared = _has_windows(kernel) and not lies_in_words(kernel, self.cycles.target.machine)
+        images = images_of(kernel) if compared else []
         if not images or lies_either_way(shape := static_shape(kernel.results[images[0]])):
             return ()
         reads = any(value in self._last for value in kernel.inputs)

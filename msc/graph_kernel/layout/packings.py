@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from msc.cost.register_tiles import long_row, micro_panel_widths, rows_kept, tile_rows
 from msc.dialects.element_types import BYTES
+from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
@@ -52,15 +53,36 @@ class Packing:
         return ops
 
 
-def panel_width(columns: int, dtype: str, target: Machine, rows: int | None = None, steps: int = 0) -> int | None:
+def terms_of(op: MsOp, target: Machine) -> int:
+    """How many terms of its sums an instruction of the machine takes at a time, which then lie side by side; else 1."""
+    types = op.dtype(0), op.dtype(1), op.result_dtype()
+    units = (unit for unit in target.units if unit.in_registers and unit.shape.n == target.lanes(BYTES["f32"]))
+    return next((unit.shape.k for unit in units if unit.order(*types) is not None), 1)
+
+
+def takes_words(kernel: KernelOp, target: Machine) -> bool:
+    """Whether a kernel convolves by instructions that take several channels of a place, which then lie side by side."""
+    return any(
+        isinstance(op, ConvolutionOp) and 1 < terms_of(op, target) <= op.shape(1)[1] for op in kernel.body.block.ops
+    )
+
+
+def panel_width(
+    columns: int, dtype: str, target: Machine, rows: int | None = None, steps: int = 0, terms: int = 1
+) -> int | None:
     """The width of panels: the best that divides the columns, or else the best; None where there is nothing to cut.
 
-    `rows` of `steps` elements are what the panels are multiplied by.
+    `rows` of `steps` elements are what the panels are multiplied by; lanes have `terms` elements each.
     """
-    size = BYTES[dtype]
-    widths = micro_panel_widths(target, size, rows, steps * size)
+    size = BYTES[dtype] * terms
+    widths = micro_panel_widths(target, size, rows, steps * BYTES[dtype])
     width = next((w for w in widths if columns % w == 0), widths[0])
     return width if columns > width else None
+
+
+def _filled(size: int, terms: int) -> int:
+    """The next multiple of `terms`."""
+    return -(-size // terms) * terms
 
 
 def _row_panel_height(rows: int, columns: int, dtype: str, target: Machine) -> int | None:
@@ -69,55 +91,73 @@ def _row_panel_height(rows: int, columns: int, dtype: str, target: Machine) -> i
     return -(-rows // panels) if panels > 1 else None
 
 
-def _group_panel(outputs: int, dtype: str, target: Machine) -> int | None:
+def _group_panel(outputs: int, dtype: str, target: Machine, terms: int) -> int | None:
     """The width of panels of a group's outputs; None where whole panels, and those whole vectors, do not fill it."""
-    panel = panel_width(outputs, dtype, target) or outputs
-    return panel if outputs % panel == 0 and panel % target.lanes(BYTES[dtype]) == 0 else None
+    panel = panel_width(outputs, dtype, target, terms=terms) or outputs
+    return panel if outputs % panel == 0 and panel % target.lanes(BYTES[dtype] * terms) == 0 else None
 
 
 def weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: int | None) -> Packing:
     """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
 
     Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
-    Those of groups are at most as wide as a group.
+    Those of groups are at most as wide as a group. Where an instruction takes several terms, those of input channels
+    come last, filled up with zeros.
     """
     count = op.axes if isinstance(op, SubpixelConvOp) else 0
     shape, lead, dtype = op.shape(1), tuple(range(count)), op.dtype(1)
     outputs, inputs, *kernel = shape[count:]
-    taps = range(count + 2, count + 2 + len(kernel))
+    terms = terms_of(op, target) if isinstance(op, ConvolutionOp) and places is None else 1
+    terms = terms if inputs >= terms else 1
     group = op.int_("group")
     if group > 1:
-        panel = _group_panel(outputs // group, dtype, target)
+        panel = _group_panel(outputs // group, dtype, target, terms)
     elif places is None:
-        panel = panel_width(outputs, dtype, target)
+        panel = panel_width(outputs, dtype, target, terms=terms)
     else:
         panel = _row_panel_height(outputs, places, dtype, target)
-    if panel is None:
-        return Packing(shape, shape, (*lead, *taps, count + 1, count))
-    panels = -(-outputs // panel)
-    padded, split = (panels * panel, inputs, *kernel), (panels, panel, inputs, *kernel)
-    before = shape[:count]
-    return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
+    width = panel or outputs
+    panels = -(-outputs // width)
+    padded = (*shape[:count], panels * width, _filled(inputs, terms), *kernel)
+    cut = panel is not None
+    split = (*shape[:count], *([panels] if cut else ()), width, *_parted(padded[count + 1], terms), *kernel)
+    oc = count + cut
+    ic, *term = range(oc + 1, oc + 1 + (2 if terms > 1 else 1))
+    taps = range(oc + 2 + len(term), len(split))
+    return Packing(padded, split, (*lead, *([count] if cut else ()), *taps, ic, oc, *term))
+
+
+def _parted(size: int, terms: int) -> tuple[int, ...]:
+    """A dimension as groups of terms that an instruction takes."""
+    return (size // terms, terms) if terms > 1 else (size,)
 
 
 def matrix_packing(op: MatrixProductOp, target: Machine, cut: bool) -> Packing | None:
     """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
 
-    Without `cut` to `[..., k, n]`.
+    Without `cut` to `[..., k, n]`. Where an instruction takes several terms, those come last, filled up with zeros.
     """
     *batch, rows, columns = op.shape(1)
     transposed, dtype = op.flag("transpose_b"), op.dtype(1)
-    n = rows if transposed else columns
+    n, k = (rows, columns) if transposed else (columns, rows)
+    terms = terms_of(op, target) if cut else 1
+    terms = terms if k >= terms else 1
     lead, count = tuple(range(len(batch))), len(batch)
-    panel = panel_width(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
-    if panel is None:
+    panel = panel_width(n, dtype, target, op.result_shape()[-2], k, terms) if cut else None
+    if panel is None and terms == 1:
         return Packing(op.shape(1), op.shape(1), (*lead, count + 1, count)) if transposed else None
-    panels = -(-n // panel)
+    panels = () if panel is None else (-(-n // panel),)
+    width = panel or n
+    filled, parts = prod(panels) * width, _parted(_filled(k, terms), terms)
+    of_n = len(panels) + 1
     if transposed:
-        padded, split = (*batch, panels * panel, columns), (*batch, panels, panel, columns)
-        return Packing(padded, split, (*lead, count, count + 2, count + 1))
-    padded, split = (*batch, rows, panels * panel), (*batch, rows, panels, panel)
-    return Packing(padded, split, (*lead, count + 1, count, count + 2))
+        padded, split = (*batch, filled, prod(parts)), (*batch, *panels, width, *parts)
+        places = range(count, count + of_n), range(count + of_n, len(split))
+    else:
+        padded, split = (*batch, prod(parts), filled), (*batch, *parts, *panels, width)
+        places = range(len(split) - of_n, len(split)), range(count, len(split) - of_n)
+    (*panel_at, n_at), (k_at, *term_at) = places
+    return Packing(padded, split, (*lead, *panel_at, k_at, n_at, *term_at))
 
 
 def packing_pays(op: MatrixProductOp, n: int, target: Machine, readers: int = 0) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from msc.cost.access import strides
+from msc.cost.access import strides, term_dimension
 from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
@@ -28,6 +28,7 @@ def with_best_order(cost: KernelCost, tree: Tree, band: Collection[str], reasons
     `band` are the axes that all nodes share.
     """
     for position in range(len(outline(tree).nodes)):
+        tree = _with_terms_innermost(cost.model, tree, outline(tree).nodes[position], band)
         orders = list(_orders(cost, tree, outline(tree).nodes[position], band))
         if not orders:
             continue
@@ -39,9 +40,30 @@ def with_best_order(cost: KernelCost, tree: Tree, band: Collection[str], reasons
     return tree
 
 
+def _with_terms_innermost(model: KernelModel, tree: Tree, node: Node, band: Collection[str]) -> Tree:
+    """The tree with the loop over terms that lie in words innermost: an instruction takes a word of them."""
+    last = _loop_over_terms(model, tree, node, band)
+    own = own_loops_of(node, band)
+    if last is None or last is own[-1]:
+        return tree
+    (new,) = nested([*(loop for loop in own if loop is not last), last], own[-1].body).nodes
+    return put(tree, own[0], new)
+
+
+def _loop_over_terms(model: KernelModel, tree: Tree, node: Node, band: Collection[str]) -> Loop | None:
+    for s in below(node):
+        dim = term_dimension(model, model.statements[s])
+        for loop in own_loops_of(node, band) if dim is not None else ():
+            if tree.axis(loop.axis).dims.get(s) == dim and not any(l.mark for l in own_loops_of(node, band)):
+                return loop
+    return None
+
+
 def _orders(cost: KernelCost, tree: Tree, node: Node, band: Collection[str]) -> Iterator[tuple[str, Tree]]:
     """The tree with each of a node's own loops innermost that is not, if the node is one reduction."""
     own, statements = own_loops_of(node, band), below(node)
+    if _loop_over_terms(cost.model, tree, node, band) is not None:
+        return
     if len(statements) > 1 or not all(cost.model.statements[s].reduced for s in statements):
         return
     for last in own[:-1]:

@@ -33,6 +33,13 @@ def _spread(node: Node, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     return node(ms.GatherOp, parameter, node.constant(node.arange(size) // each), axis=axis)
 
 
+def _moved(node: Node, zero: OnnxValue | None, x: OnnxValue) -> OnnxValue | None:
+    """A zero point as it broadcasts to `x`; None for one that moves nothing: quantisers write zeros by channel."""
+    if zero is None or (zero.array is not None and zero.narrow is None and not zero.array.any()):
+        return None
+    return _spread(node, decoded(node, zero), x)
+
+
 @importer("QuantizeLinear")
 @importer("QuantizeLinear", domain=MICROSOFT)
 def _quantize(node: Node) -> OnnxValue:
@@ -43,7 +50,7 @@ def _quantize(node: Node) -> OnnxValue:
     precision = node.int_("precision", 0)
     compute = dtype_of(precision, node.label) if precision else scale.dtype if is_float(scale.dtype) else "f32"
     x, spread = node.cast(x, compute), node.cast(_spread(node, scale, x), compute)
-    moved = None if zero is None else _spread(node, decoded(node, zero), x)
+    moved = _moved(node, zero, x)
     if target is None and dtype in QUANTISED:
         return quantized(node, x, spread, moved, dtype)
     real = node.cast(node(ms.DivOp, x, spread), "f32")
@@ -83,8 +90,7 @@ def _dequantize(node: Node) -> OnnxValue:
     x, scale, zero = decoded(node, node[0]), node[1], node.get(2)
     given = node.int_("output_dtype", 0)
     dtype = dtype_of(given, node.label) if given else scale.dtype
-    spread = _spread(node, scale, x)
-    moved = None if zero is None else _spread(node, decoded(node, zero), x)
+    spread, moved = _spread(node, scale, x), _moved(node, zero, x)
     if not is_float(x.dtype):
         return node.cast(dequantized(node, x, spread, moved), dtype)
     moved_x = x if moved is None else node(ms.SubOp, x, node.cast(moved, x.dtype))
