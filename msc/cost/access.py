@@ -54,9 +54,7 @@ def strides(model: KernelModel, statement: KernelStatement, dim: int) -> tuple[i
     return known[dim][1]
 
 
-def _stride(
-    model: KernelModel, statement: KernelStatement, array: int, index: tuple[AffineExpr, ...], dim: int
-) -> int:
+def _stride(model: KernelModel, statement: KernelStatement, array: int, index: tuple[AffineExpr, ...], dim: int) -> int:
     if model.arrays[array].kind == "internal":
         return int(any(coefficient(e, dim) for e in index))  # local buffers are laid out for the vectors
     per_axis = model.arrays[array].strides

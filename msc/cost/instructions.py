@@ -24,7 +24,17 @@ from math import ceil, prod
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.cost.access import Moves, block_size, copies_neighbours, cuts, pieces, strides, terms_together, vector_moves, vectorisable
+from msc.cost.access import (
+    Moves,
+    block_size,
+    copies_neighbours,
+    cuts,
+    pieces,
+    strides,
+    terms_together,
+    vector_moves,
+    vectorisable,
+)
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
 from msc.cost.regrouped_lanes import interleaved, transposed

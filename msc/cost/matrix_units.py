@@ -32,8 +32,9 @@ def instruction_of(model: KernelModel, number: int, machine: Machine) -> Unit | 
     if groups <= {1} or (contraction := contraction_of(model, number)) is None:
         return None
     types = contraction.a.dtype, contraction.b.dtype, model.arrays[contraction.target].dtype
-    units = (unit for unit in machine.units if unit.in_registers and unit.shape.k in groups)
-    return next((unit for unit in units if unit.order(*types) is not None), None)
+    lanes = machine.lanes(BYTES["f32"])
+    units = (unit for unit in machine.units if unit.in_registers and unit.shape.k in groups and unit.shape.n == lanes)
+    return min((unit for unit in units if unit.order(*types) is not None), key=lambda unit: unit.cycles, default=None)
 
 
 def unit_cycles(tree: Tree, around: Sequence[Loop], unit: Unit) -> float:

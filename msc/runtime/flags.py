@@ -7,6 +7,8 @@ already, and in the long entry function of a deep network the search takes GCC a
 -ffp-contract=fast: a*b+c becomes one fused multiply-add, one rounding instead of two. The one relaxation of arithmetic.
 --param=avoid-fma-max-bits=0 (GCC): tuned for some processors, GCC multiplies and adds apart where a loop has a single
 chain of sums, and fuses both where it has several; which of them a result is in, tiles decide, and threads these.
+-fno-ipa-cp (GCC): of a kernel whose weights lie at known addresses, GCC 12 may count the places that it writes from
+there. It then takes the kernel for one that writes nothing but constants, and drops the call.
 -fno-math-errno: sqrt and friends need not set errno, which nothing reads. Values do not change, calls become
 instructions.
 -fno-trapping-math: nobody unmasks floating-point exceptions, so a value may be computed and not used. Values do not
@@ -42,7 +44,7 @@ FIRMWARE_FLAGS = (
 )
 """For microcontrollers, whose flash is small: register tiles are written out in C already, so that -O2 is enough."""
 
-GCC_FLAGS = ("--param=avoid-fma-max-bits=0",)
+GCC_FLAGS = ("--param=avoid-fma-max-bits=0", "-fno-ipa-cp")
 """For GCC alone; others do not know it."""
 
 LINK_FLAGS = () if sys.platform == "darwin" else ("-Wl,--build-id=none",)

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.index_ranges import wraps
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.types import CType, no_c_form
+from msc.codegen.c.types import CType, no_c_form, value_type
 from msc.codegen.c.values import CExpression, Precedence, call, cast
 from msc.dialects.loop import LanesOp, LoadOp
 from msc.poly.scalar import OPERATORS
@@ -63,6 +63,32 @@ def _integer(
     a, b = (_to_unsigned(prelude, v) for v in operands)
     prelude.type_name(type_)
     return cast(type_, infix(operator, precedence, a, b, type_.unsigned))
+
+
+def _product(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
+    """A product of integers; of vectors of bytes that were widened, by the instructions that multiply halves."""
+    type_ = _shape(operands)
+    if type_.base != "i32" or not type_.is_vector or not all(map(_is_half, op.operands)):
+        return _integer("*", Precedence.PRODUCT, prelude, op, operands)
+    if all(v.splat for v in operands):
+        return _integer("*", Precedence.PRODUCT, prelude, op, operands)
+    return call(prelude.function("product_of_halves", type_), type_, *(vector_text(prelude, v) for v in operands))
+
+
+def _is_half(value: SSAValue) -> bool:
+    """Whether an integer was widened from one that 16 bits with a sign hold."""
+    op = value.owner
+    while isinstance(op, vector.BroadcastOp):
+        op = op.source.owner
+    match op:
+        case LanesOp():
+            name, source = op.operation.data, op.arguments[0]
+        case arith.ExtSIOp() | arith.ExtUIOp():
+            name, source = op.name, op.input
+        case _:
+            return False
+    bits = value_type(source.type).bits
+    return (name == "arith.extsi" and bits in (8, 16)) or (name == "arith.extui" and bits == 8)
 
 
 def _to_unsigned(prelude: Prelude, value: CExpression) -> CExpression:
@@ -377,7 +403,7 @@ RULES: Mapping[str, Rule] = {
     "arith.select": _select,
     "arith.addi": partial(_integer, "+", Precedence.SUM),
     "arith.subi": partial(_integer, "-", Precedence.SUM),
-    "arith.muli": partial(_integer, "*", Precedence.PRODUCT),
+    "arith.muli": _product,
     "arith.andi": partial(_bitwise, "&", Precedence.AND),
     "arith.ori": partial(_bitwise, "|", Precedence.OR),
     "arith.xori": partial(_bitwise, "^", Precedence.XOR),

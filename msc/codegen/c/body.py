@@ -20,8 +20,8 @@ from msc.codegen.c.arithmetic import RULES, always, decided_comparison
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.dead_code import named_in_part
 from msc.codegen.c.instructions import add_products
-from msc.codegen.c.joined_terms import is_read_joined, joined, words
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
+from msc.codegen.c.joined_terms import is_read_joined, joined, words
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
 from msc.codegen.c.loops import UNROLLED, LoopHead, only_moves

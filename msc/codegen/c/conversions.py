@@ -35,13 +35,17 @@ def _conversion(convert: Conversion, prelude: Prelude, op: Operation, operands: 
 def convert(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     """C's own conversion, lane by lane for vectors: of integers by at most a factor of two.
 
-    GCC 12 converts bytes to words of 32 bits one by one, but has instructions for each step.
+    GCC 12 converts bytes to words of 32 bits one by one: functions of the prelude name the instructions.
     """
     if not value.type.is_vector:
         if prelude.spelling(target) == prelude.spelling(value.type):
             return replace(value, type=target)
         return cast(target, value)
     source = value.type
+    if source.base in ("i8", "u8") and target.base == "i32" and not source.mask:
+        return call(prelude.function(f"from_{source.base}", target), target, value)
+    if source.base == "i32" and target.base == "i8" and not source.mask:
+        return call(prelude.function("i8_from", source), target, value)
     if _is_integer(source) and _is_integer(target) and _factor(source, target) > 2:
         bits = source.bits * 2 if target.bits > source.bits else source.bits // 2
         middle = replace(source, base=f"{source.base[0]}{bits}")

@@ -12,6 +12,7 @@ from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, buffer_type
 from msc.codegen.c.values import CExpression
 from msc.dialects.loop import AddProductsOp, LoadOp, StoreOp
+from msc.ir.typed import memref_type
 from msc.poly.affine import linear_form
 
 
@@ -24,6 +25,8 @@ def joined(op: AddProductsOp, terms: Sequence[SSAValue]) -> LoadOp | None:
     if not all(type(load) is LoadOp and load.parent is op.parent for load in loads):
         return None
     first, *others = cast("list[LoadOp]", loads)
+    if any(size < 0 for size in memref_type(first.buffer).get_shape()):
+        return None
     type_ = buffer_type(first.buffer.type)
     distance = access.lane_distance(type_, first.lane_steps) if first.all_lanes > 1 else 0
     if distance not in (0, len(terms)) or first.touched_lanes < first.all_lanes:
@@ -64,10 +67,12 @@ def is_read_joined(load: LoadOp) -> bool:
 
 
 def words(prelude: Prelude, text: str, load: LoadOp, lanes: int) -> CExpression:
-    """The words from the place `text` on, which a load reads the first elements of: one of each lane, or one for all."""
+    """The words from the place `text` on, where a load reads the first elements: one of each lane, or one for all."""
     if load.all_lanes > 1 and any(load.lane_steps):
         type_ = CType("u32", load.all_lanes)
-        return CExpression(access.vector_load(prelude, text, type_, 1, type_.lanes, "(const void *)"), type_, reads=True)
+        return CExpression(
+            access.vector_load(prelude, text, type_, 1, type_.lanes, "(const void *)"), type_, reads=True
+        )
     word = CType("u32")
     called = f"{prelude.function('word', word)}(&{text})"
     return CExpression(called, CType("u32", lanes), splat=lanes > 0, reads=True)

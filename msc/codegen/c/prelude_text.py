@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msc.codegen.c.byte_text import BYTE_TEMPLATES
 from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.integer_text import INTEGER_TEMPLATES
 from msc.codegen.c.part_text import load_part_text, store_part_text
@@ -152,6 +153,7 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_xor": _reduction("xor", "{a} ^ {b}"),
     "reduce_max": _reduction("max", "max_{t}({a}, {b})", "max"),
     "reduce_min": _reduction("min", "min_{t}({a}, {b})", "min"),
+    "product_of_halves": Template(VECTORS["product_of_halves"]),
     "absi": Template(VECTORS["absi"], variants={0: VECTORS["absi_scalar"]}),
     "round": Template(VECTORS["round"], headers=("math.h",), variants={0: VECTORS["round_scalar"]}),
     "reduce_larger": _reduction("larger", "select_{t}({a} > {b}, {a}, {b})", "select"),
@@ -159,6 +161,7 @@ TEMPLATES: Mapping[str, Template] = {
     **INTEGER_TEMPLATES,
     **_library_templates(),
     **HALF_TEMPLATES,
+    **BYTE_TEMPLATES,
 }
 """By name, callees before callers."""
 

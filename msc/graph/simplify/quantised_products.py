@@ -14,7 +14,7 @@ from msc.analysis.constancy import is_constant
 from msc.analysis.properties import REWRITES_GRAPH
 from msc.analysis.target import target_of
 from msc.dialects import ms
-from msc.dialects.element_types import element_type
+from msc.dialects.element_types import BYTES, element_type
 from msc.dialects.ms.accumulation import NARROW_INTEGERS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.constants import splat_of
@@ -24,6 +24,7 @@ from msc.dialects.ms.quantisation import DequantizeOp, QuantizeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import put_in_place
+from msc.poly.compute import integer_range
 from msc.targets.machine import Machine
 
 _MOST_TERMS = (1 << 31) // (255 * 128)
@@ -46,22 +47,29 @@ class QuantisedProducts(ModulePass):
     limits between become limits of the integers: rounding is monotone. Views and transpositions move integers.
     Left in f32: weights with a zero point, that are no constants or have a scale for other than output channels; x with
     several scales; sums that may leave i32; models whose sizes a call decides. Without `always`, so is all on machines
-    with room for f32 weights: there kernels of bytes are not yet faster.
+    that have room for f32 weights and no instruction that sums products of bytes: there f32 is faster.
     Keeps: results but for one step of the scale where a sum of floats lies next to a tie: a sum of integers is exact.
     """
 
     name = "quantised-products"
     contract = REWRITES_GRAPH
-    always: bool = True
+    always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = target_of(op).cores
-        is_small = isinstance(machine, Machine) and machine.flash > 0
-        if has_open_sizes(op) or not (self.always or is_small):
+        pays = isinstance(machine, Machine) and (machine.flash > 0 or _sums_bytes(machine))
+        if has_open_sizes(op) or not (self.always or pays):
             return
         for each in list(op.walk()):
             if isinstance(each, MsOp) and each.parent is not None:
                 _rewrite(each)
+
+
+def _sums_bytes(machine: Machine) -> bool:
+    """Whether an instruction of full vectors sums products of bytes and weights."""
+    lanes = machine.lanes(BYTES["f32"])
+    units = (unit for unit in machine.units if unit.in_registers and unit.shape.n == lanes)
+    return any(unit.order("ui8", "i8", "i32") is not None for unit in units)
 
 
 def _rewrite(op: MsOp) -> None:
@@ -211,9 +219,17 @@ def _requantized(op: QuantizeOp, emit: Emitter) -> SSAValue | None:
     else:
         return None
     for operation, limit in limits:
+        if operation is ms.MaximumOp and _is_least(op, limit):
+            continue
         number = emit(QuantizeOp, emit.scalar(limit, "f32"), *op.operands[1:], dtype=target)
         result = emit(operation, result, number)
     return result
+
+
+def _is_least(op: QuantizeOp, limit: float) -> bool:
+    """Whether a limit is zero, and the zero point the least integer of the type: nothing is below that."""
+    zero = 0 if op.zero is None else splat_of(op.zero)
+    return limit == 0.0 and zero is not None and int(str(zero)) == integer_range(op.result_dtype())[0]
 
 
 def _joined(op: QuantizeOp, joined: ms.ConcatOp, emit: Emitter) -> SSAValue | None:

@@ -55,15 +55,14 @@ class AssignLayouts(ModulePass):
     compare: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = target_of(op).machine
-        many = 1 if self.few_channels else many_channels(machine)
+        many = 1 if self.few_channels else many_channels(target_of(op).machine)
         compare = self.compare and not self.few_channels and not has_open_sizes(op)
         cycles = KernelCycles.on_one_thread(op)
         between = constant_bytes(value for kernel in kernels_in(op) for value in kernel.inputs)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in blocks_outside_kernels(function):
-                    guess = {k: first_guess(k, many, machine) for k in block.ops if isinstance(k, KernelOp)}
+                    guess = {k: first_guess(k, many) for k in block.ops if isinstance(k, KernelOp)}
                     forms = LayoutChoice(ctx, cycles, between, block, guess).forms() if compare else guess
                     BlockLayouts(block, forms).assign()
         cycles.loops.attach(op)

@@ -16,10 +16,9 @@ from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.pooling import BasicPoolingOp
 from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph_kernel.layout.packings import takes_words
+from msc.graph_kernel.layout.packings import convolves_bytes
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.ir.typed import static_shape
-from msc.targets.machine import Machine
 
 
 class Form(Enum):
@@ -31,9 +30,9 @@ class Form(Enum):
     FOLLOWS = "gives images channels last if it reads some that lie so"
 
 
-def first_guess(kernel: KernelOp, many: int, target: Machine) -> Form:
+def first_guess(kernel: KernelOp, many: int) -> Form:
     """The form of a kernel where `many` channels and more are worth running vectors along."""
-    if lies_in_words(kernel, target):
+    if lies_in_words(kernel):
         return Form.LAST
     ops = list(kernel.body.block.ops)
     if any(isinstance(op, ConvolutionOp) and _is_wide(op.result_shape(), many) for op in ops):
@@ -47,10 +46,10 @@ def first_guess(kernel: KernelOp, many: int, target: Machine) -> Form:
     return Form.FOLLOWS if _is_read_by_kernels(kernel) and not contracts else Form.FIRST
 
 
-def lies_in_words(kernel: KernelOp, target: Machine) -> bool:
+def lies_in_words(kernel: KernelOp) -> bool:
     """Whether instructions that take several channels of a place read or write a kernel's images."""
     readers = (use.operation for result in kernel.results for use in result.uses)
-    return any(isinstance(each, KernelOp) and takes_words(each, target) for each in (kernel, *readers))
+    return any(isinstance(each, KernelOp) and convolves_bytes(each) for each in (kernel, *readers))
 
 
 def images_of(kernel: KernelOp) -> list[int]:

@@ -101,7 +101,7 @@ class LayoutChoice:
 
     def _alternatives(self, kernel: KernelOp) -> tuple[Form, ...]:
         """Forms that may be faster than the first guess of a kernel on images."""
-        compared = _has_windows(kernel) and not lies_in_words(kernel, self.cycles.target.machine)
+        compared = _has_windows(kernel) and not lies_in_words(kernel)
         images = images_of(kernel) if compared else []
         if not images or lies_either_way(shape := static_shape(kernel.results[images[0]])):
             return ()

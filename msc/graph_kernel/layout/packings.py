@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from msc.cost.register_tiles import long_row, micro_panel_widths, rows_kept, tile_rows
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
+from msc.dialects.ms.accumulation import NARROW_INTEGERS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
@@ -21,6 +22,9 @@ from msc.dialects.ms.views import ReshapeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.ir.typed import static_shape
 from msc.targets.machine import Machine
+
+_WORD = 4
+"""Bytes of a word."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,14 @@ def terms_of(op: MsOp, target: Machine) -> int:
     return next((unit.shape.k for unit in units if unit.order(*types) is not None), 1)
 
 
-def takes_words(kernel: KernelOp, target: Machine) -> bool:
-    """Whether a kernel convolves by instructions that take several channels of a place, which then lie side by side."""
+def convolves_bytes(kernel: KernelOp) -> bool:
+    """Whether a kernel convolves bytes, of which several channels of a place ought to lie side by side.
+
+    Instructions take those of a word; vectors of bytes whose lanes lie apart would be loaded one by one.
+    """
     return any(
-        isinstance(op, ConvolutionOp) and 1 < terms_of(op, target) <= op.shape(1)[1] for op in kernel.body.block.ops
+        isinstance(op, ConvolutionOp) and op.dtype(0) in NARROW_INTEGERS and op.shape(0)[1] >= _WORD
+        for op in kernel.body.block.ops
     )
 
 

@@ -42,8 +42,7 @@ def with_best_order(cost: KernelCost, tree: Tree, band: Collection[str], reasons
 
 def _with_terms_innermost(model: KernelModel, tree: Tree, node: Node, band: Collection[str]) -> Tree:
     """The tree with the loop over terms that lie in words innermost: an instruction takes a word of them."""
-    last = _loop_over_terms(model, tree, node, band)
-    own = own_loops_of(node, band)
+    last, own = _loop_over_terms(model, tree, node, band), own_loops_of(node, band)
     if last is None or last is own[-1]:
         return tree
     (new,) = nested([*(loop for loop in own if loop is not last), last], own[-1].body).nodes
@@ -51,12 +50,12 @@ def _with_terms_innermost(model: KernelModel, tree: Tree, node: Node, band: Coll
 
 
 def _loop_over_terms(model: KernelModel, tree: Tree, node: Node, band: Collection[str]) -> Loop | None:
-    for s in below(node):
-        dim = term_dimension(model, model.statements[s])
-        for loop in own_loops_of(node, band) if dim is not None else ():
-            if tree.axis(loop.axis).dims.get(s) == dim and not any(l.mark for l in own_loops_of(node, band)):
-                return loop
-    return None
+    """A node's own loop over terms that lie in words; None where they do not, or where a loop runs as vectors."""
+    dims = {s: dim for s in below(node) if (dim := term_dimension(model, model.statements[s])) is not None}
+    own = own_loops_of(node, band) if dims else ()
+    if any(loop.mark for loop in own):
+        return None
+    return next((loop for loop in own if any(tree.axis(loop.axis).dims.get(s) == dims[s] for s in dims)), None)
 
 
 def _orders(cost: KernelCost, tree: Tree, node: Node, band: Collection[str]) -> Iterator[tuple[str, Tree]]:
