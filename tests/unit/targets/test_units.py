@@ -74,7 +74,7 @@ def program(unit: Unit, lanes: int) -> str:
 
 FLAGS = {
     "avx512_bf16": "-mavx512bf16", "avx512_vnni": "-mavx512vnni", "avx_vnni": "-mavxvnni",
-    "asimddp": "-march=armv8.2-a+dotprod",
+    "asimddp": "-march=armv8.2-a+dotprod", "avx2": "-mavx2", "avx512bw": "-mavx512bw",
 }  # fmt: skip
 """Flags of GCC for features."""
 
