@@ -58,9 +58,7 @@ def as_loaded(prelude: Prelude, value: CExpression) -> CExpression:
     return _as_mask(prelude, value) if value.type.base == "i1" else value
 
 
-def vector_load(
-    prelude: Prelude, text: str, stored: CType, distance: int | str, part: int, cast: str = ""
-) -> str:
+def vector_load(prelude: Prelude, text: str, stored: CType, distance: int | str, part: int, cast: str = "") -> str:
     """The expression of a vector as it lies in memory, of lanes that are not all one element.
 
     `cast` is of the address of side-by-side lanes that memory has as elements of another type.
