@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from msc.dialects.ms.attributes import MS_LAYOUT, MS_LAYOUTS, MS_MESH, MS_SHARD
+from msc.dialects.ms.attributes import MS_LAYOUTS, MS_MESH, MS_SHARD, MS_SHARDING
 from msc.dialects.ms.structure import ParameterOp
 from msc.ir.donation import updates
 from msc.ir.typed import is_tensor, shape
@@ -32,7 +32,7 @@ def parameter_layouts(module: ModuleOp, mesh: Mesh) -> dict[str, Layout]:
     """The layouts of the parameters that have one. Raises MSC1101."""
     found: dict[str, Layout] = {}
     for op in module.ops:
-        text = _text(op.attributes.get(MS_LAYOUT)) if isinstance(op, ParameterOp) else None
+        text = _text(op.attributes.get(MS_SHARDING)) if isinstance(op, ParameterOp) else None
         if text is not None and isinstance(op, ParameterOp):
             found[op.symbol] = _checked(Layout.parse(mesh, text), shape(op.type))
     return found
@@ -46,11 +46,11 @@ def argument_layouts(function: FuncOp, mesh: Mesh, wanted: Mapping[SSAValue, Lay
         if not is_tensor(argument.type):
             found.append(None)
             continue
-        text = _text(attributes[n].data.get(MS_LAYOUT))
+        text = _text(attributes[n].data.get(MS_SHARDING))
         layout = Layout.parse(mesh, text) if text is not None else wanted.get(argument)
         layout = layout or Layout.whole(mesh, len(shape(argument)))
         found.append(_checked(layout, shape(argument)))
-        attributes[n] = DictionaryAttr({**attributes[n].data, MS_LAYOUT: StringAttr(str(layout))})
+        attributes[n] = DictionaryAttr({**attributes[n].data, MS_SHARDING: StringAttr(str(layout))})
     function.arg_attrs = ArrayAttr(attributes)
     return found
 
@@ -61,12 +61,12 @@ def result_layouts(function: FuncOp, mesh: Mesh, arguments: Sequence[Layout]) ->
     attributes = list(function.res_attrs or [DictionaryAttr({})] * len(outputs))
     found: list[Layout] = []
     for n, type_ in enumerate(outputs):
-        text, rank = _text(attributes[n].data.get(MS_LAYOUT)), len(shape(type_)) if is_tensor(type_) else 0
+        text, rank = _text(attributes[n].data.get(MS_SHARDING)), len(shape(type_)) if is_tensor(type_) else 0
         updated = updates(function).get(n)
         whole = Layout.whole(mesh, rank) if updated is None else arguments[updated]
         layout = Layout.parse(mesh, text) if text is not None else whole
         found.append(_checked(layout, shape(type_) if is_tensor(type_) else ()))
-        attributes[n] = DictionaryAttr({**attributes[n].data, MS_LAYOUT: StringAttr(str(layout))})
+        attributes[n] = DictionaryAttr({**attributes[n].data, MS_SHARDING: StringAttr(str(layout))})
     function.res_attrs = ArrayAttr(attributes)
     return found
 

@@ -18,7 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from msc.analysis.properties import SHAPES_KNOWN
 from msc.dialects import ms
 from msc.dialects.arrays import dense_array
-from msc.dialects.ms.attributes import MS_LAYOUT, MS_LAYOUTS
+from msc.dialects.ms.attributes import MS_LAYOUTS, MS_SHARDING
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.properties import to_attribute
@@ -44,7 +44,7 @@ class Partition(ModulePass):
     Takes: a graph whose operations have layouts (`propagate-layouts`). Gives: the same graph on the parts that one rank
     has, with collectives where an operand is to lie otherwise than it does; the first use of a partial value reduces
     it. Arguments, results and parameters are whole, and a rank takes its part of them; with `local` they are the rank's
-    parts, as their `ms.layout` says. All ranks run this one program, so that all run the same collectives in the same
+    parts, as their `ms.sharding` says. All ranks run this one program, so that all run the same collectives in the same
     order: none stands inside a branch or a loop, whose operands are whole.
     Raises MSC1107 for an operation whose part is no operation of its kind.
     """
@@ -130,8 +130,8 @@ class _Partition:
         module = self.function.parent_op()
         assert isinstance(module, ModuleOp)
         declared = next(p for p in module.ops if isinstance(p, ParameterOp) and p.symbol == op.symbol)
-        if MS_LAYOUT not in declared.attributes or declared.type == op.result.type:
-            declared.attributes[MS_LAYOUT] = to_attribute(str(layout))
+        if MS_SHARDING not in declared.attributes or declared.type == op.result.type:
+            declared.attributes[MS_SHARDING] = to_attribute(str(layout))
             declared.properties["type"] = self._part(op.result.type, layout)
         op.set_result_types([declared.type])
         self.held[op.result] = layout

@@ -50,7 +50,7 @@ class PropagateLayouts(ModulePass):
     """Give every operation the layouts of its operands and results, from those that some have.
 
     Takes: a graph of known sizes with a mesh (`ms.mesh`), where arguments and parameters may have a layout
-    (`ms.layout`) and operations a mark (`ms.shard`). Gives: the same graph, each operation with `ms.layouts`. A mark
+    (`ms.sharding`) and operations a mark (`ms.shard`). Gives: the same graph, each operation with `ms.layouts`. A mark
     first reaches the arguments and parameters that it is made of. Then, in order, an operation is cut as those of its
     operands are that cost the fewest bytes to bring there, partial results included; of equal ones the most parts. A
     composite operation that is not cut as its operands are becomes what it is made of. What no rule knows is computed

@@ -18,7 +18,7 @@ MS_ORIGIN = "ms.origin"
 MS_MESH = "ms.mesh"
 """Of a module: the mesh of devices that it runs on, as "dp=2,tp=4" (`msc/parallel/mesh.py`)."""
 
-MS_LAYOUT = "ms.layout"
+MS_SHARDING = "ms.sharding"
 """Of an argument, a result or a parameter: how it lies on the mesh, as "[dp, _]" (`msc/parallel/layouts.py`)."""
 
 MS_SHARD = "ms.shard"

@@ -12,12 +12,12 @@ from xdsl.utils.hints import isa
 
 from msc.dialects.ms.attributes import (
     MS_DTYPE,
-    MS_LAYOUT,
     MS_MESH,
     MS_NAME,
     MS_ORIGIN,
     MS_PRODUCER,
     MS_ROLE,
+    MS_SHARDING,
     MS_WARNINGS,
     MS_WEIGHTS,
 )
@@ -73,7 +73,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
     "ms.compact": _any,
     "ms.whole": _any,
     MS_ORIGIN: _any,
-    MS_LAYOUT: _text,
+    MS_SHARDING: _text,
     "ms.size": _any,
     "ms.sizes": _any,
 }

@@ -57,7 +57,7 @@ class Graph:
     def argument(self, shape: Shape) -> str:
         name = f"%a{len(self.arguments)}"
         sizes = "x".join(map(str, (*shape, "f64")))
-        said = f', ms.layout = "{self.layout(shape)}"' if self.draw.random() < 0.7 else ""
+        said = f', ms.sharding = "{self.layout(shape)}"' if self.draw.random() < 0.7 else ""
         self.arguments.append(f'{name}: tensor<{sizes}> {{ms.name = "{name[1:]}"{said}}}')
         return name
 

@@ -57,18 +57,18 @@ MLP = """
 )
 def test_columns_then_rows(x: str, w: str, v: str, result: str, expected: Sequence[str]) -> None:
     arguments = (
-        f'%x: tensor<8x16xf32> {{ms.layout = "{x}"}}, %w: tensor<16x32xf32> {{ms.layout = "{w}"}}, '
-        f'%v: tensor<32x16xf32> {{ms.layout = "{v}"}}'
+        f'%x: tensor<8x16xf32> {{ms.sharding = "{x}"}}, %w: tensor<16x32xf32> {{ms.sharding = "{w}"}}, '
+        f'%v: tensor<32x16xf32> {{ms.sharding = "{v}"}}'
     )
-    assert collectives(arguments, MLP, f'tensor<8x16xf32> {{ms.layout = "{result}"}}') == expected
+    assert collectives(arguments, MLP, f'tensor<8x16xf32> {{ms.sharding = "{result}"}}') == expected
 
 
 def test_data_parallel_gradient_is_reduced_once() -> None:
     """The gradient of a weight sums over the batch, which the ranks share."""
-    arguments = '%x: tensor<8x16xf32> {ms.layout = "[dp, _]"}, %g: tensor<8x4xf32> {ms.layout = "[dp, _]"}'
+    arguments = '%x: tensor<8x16xf32> {ms.sharding = "[dp, _]"}, %g: tensor<8x4xf32> {ms.sharding = "[dp, _]"}'
     body = "    %d = ms.matmul %x, %g {transpose_a = true}\n    func.return %d : tensor<16x4xf32>"
     assert collectives(arguments, body, "tensor<16x4xf32>") == ["all_reduce"]
-    assert collectives(arguments, body, 'tensor<16x4xf32> {ms.layout = "[dp, _]"}') == ["reduce_scatter"]
+    assert collectives(arguments, body, 'tensor<16x4xf32> {ms.sharding = "[dp, _]"}') == ["reduce_scatter"]
 
 
 def test_strategies_of_mindspore() -> None:
@@ -78,7 +78,7 @@ def test_strategies_of_mindspore() -> None:
     %h = ms.matmul %x, %w {ms.shard = "[d, _], [_, _]"}
     %y = ms.matmul %h, %v {ms.shard = "[_, _], [_, d]"}
     func.return %y : tensor<8x8xf32>"""
-    assert collectives(arguments, body, 'tensor<8x8xf32> {ms.layout = "[_, d]"}', "d=4") == ["all_gather"]
+    assert collectives(arguments, body, 'tensor<8x8xf32> {ms.sharding = "[_, d]"}', "d=4") == ["all_gather"]
 
 
 @pytest.mark.parametrize(
