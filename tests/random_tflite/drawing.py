@@ -354,3 +354,165 @@ def network(draw: Draw) -> list[int]:
     logits = draw.op("FULLY_CONNECTED", [mean, weight], (1, classes), options=("FullyConnectedOptions", {}))
     kind = Codes(1 / 256, -128) if draw.is_quantised else None
     return [draw.op("SOFTMAX", [logits], (1, classes), kind, options=("SoftmaxOptions", {"Beta": 1.0}))]
+
+
+@maker
+def shaped(draw: Draw) -> list[int]:
+    """Operators on shapes, indices and blocks, of an image that a convolution computes."""
+    x, h, w, c = image(draw)
+    kind = draw.kinds[x]
+    name = draw.among(
+        "PACK", "UNPACK", "GATHER", "ARG_MAX", "ARG_MIN", "EXPAND_DIMS", "SQUEEZE", "SPLIT_V", "SPACE_TO_DEPTH",
+        "DEPTH_TO_SPACE", "SPACE_TO_BATCH_ND", "STRIDED_SLICE",
+    )  # fmt: skip
+    if name == "PACK":
+        axis = draw.size(0, 4)
+        shape = [1, h, w, c]
+        shape.insert(axis, 2)
+        return [draw.op(name, [x, x], shape, kind, options=("PackOptions", {"Axis": axis, "ValuesCount": 2}))]
+    if name == "UNPACK":
+        axis = draw.size(1, 3)
+        shape = [n for a, n in enumerate((1, h, w, c)) if a != axis]
+        count = (1, h, w, c)[axis]
+        options = ("UnpackOptions", {"Axis": axis, "Num": count})
+        return [draw.known(t, shape, kind) for t in draw.graph.ops(name, [x], [(shape, kind)] * count, options)]
+    if name == "GATHER":
+        axis, count = draw.size(1, 3), draw.size(1, 6)
+        indices = draw.rng.integers(0, (1, h, w, c)[axis], count)
+        shape = [count if a == axis else n for a, n in enumerate((1, h, w, c))]
+        return [draw.op(name, [x, draw.ints(indices)], shape, kind, options=("GatherOptions", {"Axis": axis}))]
+    if name in ("ARG_MAX", "ARG_MIN"):
+        axis = draw.size(1, 3)
+        shape = [n for a, n in enumerate((1, h, w, c)) if a != axis]
+        options = ("ArgMaxOptions" if name == "ARG_MAX" else "ArgMinOptions", {"OutputType": 2})
+        return [draw.op(name, [x, draw.ints((axis,))], shape, "int32", options=options)]
+    if name == "EXPAND_DIMS":
+        axis = draw.size(0, 3)
+        shape = [1, h, w, c]
+        shape.insert(axis, 1)
+        return [draw.op(name, [x, draw.ints((axis,))], shape, kind)]
+    if name == "SQUEEZE":
+        return [draw.op(name, [x], (h, w, c), kind, options=("SqueezeOptions", {"SqueezeDims": (0,)}))]
+    if name == "SPLIT_V":
+        first = draw.size(0, c)
+        sizes = [n for n in (first, c - first) if n]
+        results: list[tuple[Sequence[int], Kind]] = [((1, h, w, n), kind) for n in sizes]
+        options = ("SplitVOptions", {"NumSplits": len(sizes)})
+        parts = draw.graph.ops(name, [x, draw.ints(sizes), draw.ints(3)], results, options)
+        return [draw.known(part, shape, kind) for part, (shape, _) in zip(parts, results, strict=True)]
+    if name == "STRIDED_SLICE":
+        begin, end = (0, h - 1, draw.size(0, w - 1), 0), (1, -h - 1, w, c)
+        fields = {"BeginMask": 1, "EndMask": draw.among(1, 3), "ShrinkAxisMask": draw.among(0, 1)}
+        inputs = [x, draw.ints(begin), draw.ints(end), draw.ints((1, -1, 2, 1))]
+        shape = [1, h, len(range(begin[2], w, 2)), c][fields["ShrinkAxisMask"] :]
+        return [draw.op(name, inputs, shape, kind, options=("StridedSliceOptions", fields))]
+    block = draw.size(1, 3)
+    y = draw.input(1, 2 * block, 3 * block, 4 * block * block, kind=kind)
+    n = 4 * block * block
+    if name == "SPACE_TO_DEPTH":
+        options = ("SpaceToDepthOptions", {"BlockSize": block})
+        return [draw.op(name, [y], (1, 2, 3, n * block * block), kind, options=options)]
+    if name == "DEPTH_TO_SPACE":
+        options = ("DepthToSpaceOptions", {"BlockSize": block})
+        return [draw.op(name, [y], (1, 2 * block * block, 3 * block * block, 4), kind, options=options)]
+    # TFLM surrounds integers with what its memory happens to hold.
+    more = 0 if draw.is_quantised else block
+    amounts = draw.ints(((0, more), (more, 0)))
+    z = draw.op(
+        name, [y, draw.ints((block, block)), amounts], (block * block, 2 + more // block, 3 + more // block, n), kind
+    )
+    inputs = [z, draw.ints((block, block)), amounts]
+    return [z, draw.op("BATCH_TO_SPACE_ND", inputs, (1, 2 * block, 3 * block, n), kind)]
+
+
+@maker
+def elements(draw: Draw) -> list[int]:
+    """Functions that TensorFlow Lite for Microcontrollers has of floats alone, or by another formula of integers."""
+    x = draw.input(2, 40, kind=draw.codes(0.01, 0.1) if draw.is_quantised else None)
+    if draw.is_quantised:
+        other = draw.input(2, 40, kind=draw.codes(0.01, 0.1))
+        name = draw.among("SQUARED_DIFFERENCE", "MAXIMUM", "MINIMUM")
+        if name != "SQUARED_DIFFERENCE":
+            kind = draw.kinds[x]
+            return [draw.op(name, [x, draw.input(2, 40, kind=kind)], (2, 40), kind)]
+        return [draw.op(name, [x, other], (2, 40), draw.codes(0.05, 0.5))]
+    name = draw.among(
+        "ABS", "NEG", "EXP", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "SQUARE", "MAXIMUM", "SQUARED_DIFFERENCE"
+    )
+    inputs = [x] if name not in ("MAXIMUM", "SQUARED_DIFFERENCE") else [x, draw.input(2, 40)]
+    return [draw.op(name, inputs, (2, 40))]
+
+
+@maker
+def wide(draw: Draw) -> list[int]:
+    """Numbers of 16 bits with weights of 8: sums in 64 bits. Of floats, a layer as any other."""
+    if not draw.is_quantised:
+        return dense(draw)
+    kind = Codes(float(np.float32(draw.rng.uniform(1e-4, 1e-3))), 0, "int16")
+    out = Codes(float(np.float32(draw.rng.uniform(1e-3, 4e-3))), 0, "int16")
+    name = draw.among(
+        "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "MUL", "RELU", "AVERAGE_POOL_2D", "TANH", "LOGISTIC"
+    )
+    if name == "FULLY_CONNECTED":
+        x, o = draw.input(2, 24, kind=kind), draw.size(1, 9)
+        weight, scales = draw.weight((o, 24), 0, x, many=False)
+        inputs = [x, weight, *_wide_bias(draw, o, kind, scales)]
+        return [draw.op(name, inputs, (2, o), out, options=("FullyConnectedOptions", {}))]
+    x = draw.input(1, 5, 6, 4, kind=kind)
+    shape = (1, 5, 6, 4)
+    if name in ("ADD", "MUL"):
+        other = draw.input(*shape, kind=Codes(kind.scales[0] * 1.5, 0, "int16"))
+        fields = {"FusedActivationFunction": draw.among(0, 1)}
+        if name == "ADD":
+            fields["PotScaleInt16"] = False
+        return [draw.op(name, [x, other], shape, out, options=(f"{name.title()}Options", fields))]
+    if name == "RELU":
+        return [draw.op(name, [x], shape, out)]
+    if name in ("TANH", "LOGISTIC"):
+        scale = draw.among(2.0**-12, 2.0**-11, float(np.float32(0.0007)))
+        y = draw.input(1, 5, 6, 4, kind=Codes(scale, 0, "int16"))
+        return [draw.op(name, [y], shape, Codes(2.0**-15, 0, "int16"))]
+    if name == "AVERAGE_POOL_2D":
+        fields = {"Padding": 0, "StrideH": 2, "StrideW": 2, "FilterHeight": 3, "FilterWidth": 3}
+        return [draw.op(name, [x], (1, 3, 3, 4), kind, options=("Pool2DOptions", fields))]
+    is_deep = name == "DEPTHWISE_CONV_2D"
+    weight, scales = draw.weight((1, 3, 3, 4) if is_deep else (7, 3, 3, 4), 3 if is_deep else 0, x)
+    inputs = [x, weight, *_wide_bias(draw, len(scales), kind, scales)]
+    fields = {"Padding": 0, "StrideH": 1, "StrideW": 1, "FusedActivationFunction": draw.among(0, 1)}
+    if is_deep:
+        fields["DepthMultiplier"] = 1
+    options = ("DepthwiseConv2DOptions" if is_deep else "Conv2DOptions", fields)
+    return [draw.op(name, inputs, (1, 5, 6, 4 if is_deep else 7), out, options=options)]
+
+
+@maker
+def lstm(draw: Draw) -> list[int]:
+    n, t, i, u = draw.size(1, 2), draw.size(1, 4), draw.size(1, 6), draw.size(1, 6)
+    major = bool(draw.size(0, 1))
+    x = draw.input(*((t, n, i) if major else (n, t, i)))
+    hidden = Codes(float(np.float32(1 / 128)), draw.size(-5, 5)) if draw.is_quantised else FLOAT
+    cell = Codes(2.0 ** -draw.size(10, 13), 0, "int16") if draw.is_quantised else FLOAT
+    inputs = [x] + [-1] * 23
+    graph, given = draw.graph, draw.kinds[x]
+    for k in range(8):
+        shape = (u, i) if k < 4 else (u, u)
+        scale = float(np.float32(draw.rng.uniform(0.002, 0.01)))
+        if draw.is_quantised:
+            inputs[1 + k] = graph.constant(draw.rng.integers(-127, 128, shape).astype(np.int8), Codes(scale))
+        else:
+            inputs[1 + k] = graph.constant(draw.rng.standard_normal(shape).astype(np.float32))
+        if k < 4 and isinstance(given, Codes):
+            data = draw.rng.integers(-2000, 2000, u).astype(np.int32)
+            inputs[12 + k] = graph.constant(data, Codes(scale * given.scales[0], 0, "int32"))
+        elif k < 4:
+            inputs[12 + k] = graph.constant(draw.rng.standard_normal(u).astype(np.float32))
+    inputs[18], inputs[19] = graph.variable((n, u), hidden), graph.variable((n, u), cell)
+    fields = {"FusedActivationFunction": 4, "CellClip": draw.among(0.0, 2.0), "TimeMajor": major}
+    options = ("UnidirectionalSequenceLSTMOptions", fields)
+    return [draw.op("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, (*((t, n) if major else (n, t)), u), hidden, options)]
+
+
+def _wide_bias(draw: Draw, count: int, kind: Codes, scales: Array) -> list[int]:
+    both = tuple(float(np.float32(s) * np.float32(kind.scales[0])) for s in scales)
+    data = draw.rng.integers(-300000, 300000, count).astype(np.int64)
+    return [draw.graph.constant(data, Codes(both, 0, "int64"))]

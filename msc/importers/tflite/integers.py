@@ -116,6 +116,26 @@ def limited(node: TfliteNode, x: TfliteValue, low: int, high: int) -> TfliteValu
     return node(ms.MinimumOp, x, high) if high < most else x
 
 
+def zero_moved(
+    node: TfliteNode,
+    sums: TfliteValue,
+    of_weights: Array,
+    zero: int,
+    bias: TfliteValue | None,
+    along: Sequence[int],
+) -> TfliteValue:
+    """Sums of x times weights as those of x without its zero point, with a bias: one number a channel is added."""
+    added = -zero * of_weights
+    if bias is not None:
+        if bias.array is None or bias.array.size != added.size or bias.dtype not in ("i32", "i64"):
+            raise node.failure("MSC0711", f"its bias is a {bias.type}, not {added.size} known integers")
+        added = added + bias.array.reshape(-1).astype(np.int64)
+    if not added.any():
+        return sums
+    number = added.astype(numpy_dtype(sums.dtype)).reshape(along)
+    return node(ms.AddOp, sums, node.constant(number, bias.label if bias is not None else None))
+
+
 def by_table(node: TfliteNode, function: Callable[[Array], Array]) -> TfliteValue:
     """A function of each quantised number of 8 bits, by a table that is made at import.
 

@@ -67,6 +67,12 @@ def _relu(node: TfliteNode) -> TfliteValue:
     if bounds is not None and given.scale == result.scale and given.zero == result.zero:
         layout = node.layout(node[0])
         return layout.give(limited(node, layout.take(node[0]), *(given.code(each) for each in bounds)))
+    if given.dtype == "i16":
+        layout = node.layout(node[0])
+        moved = centred(node, layout.take(node[0]), given.zero)
+        y = rescaled(node, moved, float(given.scale / result.scale), zero=result.zero, dtype=result.dtype)
+        least, most = (result.code(0), 32767) if bounds is None else (result.code(b) for b in bounds)
+        return layout.give(limited(node, y, least, most))
     multiplier, shift = fixed_point.factor(float(given.scale / result.scale))
     low, high = (result.zero, None) if bounds is None else (result.code(b) for b in bounds)
 
@@ -161,6 +167,8 @@ def _saturating(node: TfliteNode) -> TfliteValue:
     if not is_quantised(node[0]):
         return unary(node, ms.TanhOp if is_tanh else ms.SigmoidOp)
     given = codes(node, 0)
+    if given.dtype == "i16":
+        return _saturating_wide(node, given.scale, is_tanh)
     mantissa, shift = math.frexp(float(given.scale) * (1 << 27))
     multiplier, radius = fixed_point.round_away(mantissa * (1 << 31)), fixed_point.input_radius(4, shift)
     unsigned = 128 if result_codes(node).dtype == "ui8" else 0
@@ -172,6 +180,41 @@ def _saturating(node: TfliteNode) -> TfliteValue:
         return np.clip(value, -128, 127) + unsigned
 
     return by_table(node, function)
+
+
+def _saturating_wide(node: TfliteNode, scale: np.float32, is_tanh: bool) -> TfliteValue:
+    """The input's scale becomes 1 / (3 * 4096), that of the table, by a multiplier and a shift."""
+    power = math.log2(float(scale))
+    if power.is_integer() and 0 <= 12 + power <= is_tanh:
+        multiplier, shift = 3 << round(12 + power), 0
+    else:
+        real, shift = float(scale) * 4096.0 * 3.0, 0
+        while real <= 32767.0 / 2.0 and shift <= 30:
+            real, shift = real * 2.0, shift + 1
+        multiplier = int(real)
+    layout = node.layout(node[0])
+    return layout.give(interpolated(node, layout.take(node[0]), multiplier, shift, is_tanh=is_tanh))
+
+
+def interpolated(node: TfliteNode, x: TfliteValue, multiplier: int, shift: int, *, is_tanh: bool) -> TfliteValue:
+    """The sigmoid or the tanh of numbers of 16 bits, between entries of the sigmoid's table, in 16 bits."""
+    bits = 8 if is_tanh else 9
+    steps = np.append(np.diff(fixed_point.SIGMOIDS), 0).astype(np.int32)
+    starts = (fixed_point.SIGMOIDS << bits).astype(np.int32)
+    starts[-1] = 0xFFFF << 8 if is_tanh else 0x7FFF << 10
+    data = node(ms.MulOp, node.cast(x, "i32"), multiplier)
+    if shift:
+        data = node(ms.ShiftRightOp, node(ms.AddOp, data, 1 << (shift - 1)), shift)
+    size = node(ms.AbsOp, data)
+    place = node(ms.MinimumOp, node(ms.ShiftRightOp, size, bits), 255)
+    start, step = (node(ms.GatherOp, node.constant(table), place, axis=0) for table in (starts, steps))
+    value = node(ms.AddOp, start, node(ms.MulOp, node(ms.BitwiseAndOp, size, (1 << bits) - 1), step))
+    less = node(ms.SubOp, node.scalar(0, "i32"), value)
+    # Each moved by half a step of the result before it is cut.
+    above, below = ((128 - (1 << 23)), (1 << 23) + 127) if is_tanh else (512, (1 << 25) + 511)
+    is_below = node(ms.LessOp, data, 0)
+    whole = node(ms.SelectOp, is_below, node(ms.AddOp, less, below), node(ms.AddOp, value, above))
+    return node.cast(node(ms.ShiftRightOp, whole, 8 if is_tanh else 10), "i16")
 
 
 def _of_byte(x: Array) -> Array:

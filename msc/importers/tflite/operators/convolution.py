@@ -23,6 +23,7 @@ from msc.importers.tflite.integers import (
     limited,
     rescaled,
     result_codes,
+    zero_moved,
 )
 from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only
@@ -147,14 +148,7 @@ def _requantised(
     zeros = w.quantisation.zeros.astype(np.int64)
     by_channel = w.array.astype(np.int64).reshape(w.shape).sum(axis=tuple(a for a in range(w.rank) if a != axis))
     by_channel = by_channel - int(zeros[0]) * (w.array.size // max(channels, 1))
-    added = -given.zero * by_channel
-    if bias is not None:
-        if bias.array is None or bias.array.size != channels or bias.dtype not in ("i32", "i64"):
-            raise node.failure("MSC0711", f"its bias is a {bias.type}, not {channels} known integers")
-        added = added + bias.array.reshape(-1).astype(np.int64)
-    if added.any():
-        number = added.astype(np.int64 if sums.dtype == "i64" else np.int32)
-        sums = node(ms.AddOp, sums, node.constant(number.reshape(along), bias.label if bias is not None else None))
+    sums = zero_moved(node, sums, by_channel, given.zero, bias, along)
     scales = w.quantisation.scales.astype(np.float64)
     factors = product if product is not None else float(given.scale) * scales / float(result.scale)
     low, high = result.limits(limits_only(node, activation))
