@@ -22,25 +22,34 @@ def seconds(cluster: Cluster, kind: Kind, bytes_: float, group: RankGroup) -> fl
     """The time of one collective, where `bytes_` is the size of the largest buffer of a rank.
 
     That is the reduced tensor, the gathered one, the one before it is scattered, what a rank sends to all, or a
-    message. On each level of links a ring moves (p-1)/p of it, twice for an all-reduce; what a level has reduced or
-    scattered among its p members is p times smaller on the next.
+    message.
     """
     if group.ranks <= 1 or not bytes_:
         return 0.0
+    fixed, each = line(cluster, kind, group)
+    return fixed + each * bytes_
+
+
+def line(cluster: Cluster, kind: Kind, group: RankGroup) -> tuple[float, float]:
+    """Seconds of a collective of no bytes, and of each byte.
+
+    On each level of links a ring moves (p-1)/p of the bytes, twice for an all-reduce; what a level has reduced or
+    scattered among its p members is p times smaller on the next.
+    """
     if kind == "send":
         link = cluster.link_between(group.ranks, group.stride)
-        return link.latency + bytes_ / link.rate
+        return link.latency, 1 / link.rate
     passes = 2 if kind == "all_reduce" else 1
-    total, share, reached = 0.0, bytes_, 1
+    fixed, each, share, reached = 0.0, 0.0, 1.0, 1
     for link, members in cluster.span(group.ranks, group.stride):
-        total += passes * link.steps(members) * link.latency
+        fixed += passes * link.steps(members) * link.latency
         if kind == "all_to_all":
-            total += bytes_ * (members - 1) * reached / group.ranks / link.rate
+            each += (members - 1) * reached / group.ranks / link.rate
             reached *= members
         else:
-            total += passes * (members - 1) / members * share / link.rate
+            each += passes * (members - 1) / members * share / link.rate
             share /= members
-    return total
+    return fixed, each
 
 
 def passed(kind: Kind, bytes_: float, group: RankGroup) -> float:
