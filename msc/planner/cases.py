@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from msc.planner.choice import Choice, Wish, choose
+from msc.planner.choice import Choice, Wish, choose, over_memory
 from msc.planner.cluster import Cluster, cluster_named
 from msc.planner.step import Degrees
 from msc.planner.transformer import Gpt
 from msc.planner.wording import memory_text, seconds_text
+from msc.support.diagnostics import Diagnostic
 from msc.support.files import read_source
 from msc.targets.abilities import figure
 from msc.targets.reading import Figures, Reader, Source, parse
@@ -198,3 +199,13 @@ def cases_text(outcomes: list[PredictedCase]) -> str:
     if errors:
         lines.append(f"error: {100 * sum(errors) / len(errors):.1f} % in the mean, {100 * max(errors):.1f} % at most")
     return "\n".join(lines) + "\n"
+
+
+def memory_errors(outcomes: list[PredictedCase]) -> list[Diagnostic]:
+    """MSC1122 for each case that needs more memory than a device has, but for published ones: those did run."""
+    return [
+        diagnostic
+        for each in outcomes
+        if not each.fits and not any(vars(each.case.published).values())
+        for diagnostic in over_memory(each.choice.best.cost.memory, each.cluster, f"for {each.case.name}").diagnostics
+    ]

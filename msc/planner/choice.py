@@ -171,6 +171,8 @@ def _pipelines(model: Gpt, plan: Plan, wish: Wish) -> Iterator[tuple[Schedule, i
         if schedule != "interleaved":
             yield schedule, 1
             continue
+        if not wish.schedule and plan.micro_batches % plan.mesh.pp:
+            continue  # stages would wait for the micro-batches that the last group lacks
         asked = [wish.chunks] if wish.chunks else _divisors(layers)[1:] or ([1] if wish.schedule else [])
         for chunks in asked:
             yield schedule, chunks

@@ -60,12 +60,12 @@ class LayoutCosts:
 
     def __init__(
         self, graph: OperatorGraph, cluster: Cluster, mesh: Mesh, *, train: bool = False, states: int = 2,
-        precision: str | None = None, host: frozenset[str] = frozenset(),
+        precision: str | None = None, host: frozenset[str] = frozenset(), optimizer_level: int = 0,
     ) -> None:  # fmt: skip
         self.graph, self.cluster, self.mesh, self.train, self.states = graph, cluster, mesh, train, states
         self.sizes = [size for _, size in mesh.axes]
         self.strides = [prod(self.sizes[i + 1 :]) for i in range(len(self.sizes))]
-        self.precision, self.host = precision, host
+        self.precision, self.host, self.optimizer_level = precision, host, optimizer_level
         self._lines: dict[tuple[Cuts, Cuts], tuple[float, float]] = {}
         self._links: dict[tuple[collectives.Kind, tuple[int, ...]], tuple[float, float]] = {}
         self._costs: dict[tuple[object, ...], OperatorCost] = {}
@@ -191,7 +191,7 @@ class LayoutCosts:
                 self._call(cost, "all_reduce", over, self.local_bytes(use, cuts), why)
 
     def _call(self, cost: OperatorCost, kind: collectives.Kind, axes: tuple[int, ...], bytes_: float, why: str) -> None:
-        fixed, each = self._line(kind, axes)
+        fixed, each = self.line(kind, axes)
         taken = fixed + each * bytes_
         cost.calls.append(Call(kind, axes, bytes_, why))
         if why == "gradient":
@@ -207,8 +207,24 @@ class LayoutCosts:
             if tensor.name in self.host:  # the rows that are read are copied, and their gradients back
                 cost.communication += self.cluster.copy_seconds((1 + self.train) * self.local_bytes(op.result, cuts))
                 continue
-            copies = 2 + self.states if self.train else 1
-            cost.memory += copies * self.local_bytes(use, cuts)
+            cost.memory += sum(self.parameter_bytes(use, cuts).values())
+            if self.train and self.optimizer_level == 3:
+                replicas = self._replicas(use, cuts)
+                if replicas:
+                    self._call(cost, "all_gather", replicas, 2 * self.local_bytes(use, cuts), "weights")
+
+    def _replicas(self, use: Use, cuts: Cuts) -> tuple[int, ...]:
+        """The axes of the mesh along which ranks have the same part."""
+        return tuple(i for i, axis in enumerate(cuts) if axis < 0 or axis not in use.axes)
+
+    def parameter_bytes(self, use: Use, cuts: Cuts) -> dict[str, float]:
+        """Bytes of a rank for a parameter, by cause; the optimizer level says what replicas share."""
+        local, ranks = self.local_bytes(use, cuts), prod(self.sizes[i] for i in self._replicas(use, cuts))
+        if not self.train:
+            return {"weights": local}
+        shares = [ranks if self.optimizer_level >= level else 1 for level in (3, 2, 1)]
+        each = zip(("weights", "gradients", "optimizer state"), (1, 1, self.states), shares, strict=True)
+        return {cause: local * copies / share for cause, copies, share in each}
 
     def steps(self, source: Cuts, target: Cuts) -> tuple[tuple[collectives.Kind, int, float], ...]:
         """The collectives from one layout to another: kind, axis of the mesh, and its part of the whole tensor.
@@ -239,12 +255,12 @@ class LayoutCosts:
             fixed = each = 0.0
             for here, there in ((source, target), (target, source)) if self.train else ((source, target),):
                 for kind, axis, share in self.steps(here, there):
-                    start, slope = self._line(kind, (axis,))
+                    start, slope = self.line(kind, (axis,))
                     fixed, each = fixed + start, each + share * slope
             self._lines[key] = fixed, each
         return self._lines[key]
 
-    def _line(self, kind: collectives.Kind, axes: tuple[int, ...]) -> tuple[float, float]:
+    def line(self, kind: collectives.Kind, axes: tuple[int, ...]) -> tuple[float, float]:
         key = (kind, axes)
         if key not in self._links:
             self._links[key] = collectives.line(self.cluster, kind, self.group(axes))

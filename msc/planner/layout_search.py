@@ -92,7 +92,7 @@ def recursive_programming(costs: LayoutCosts) -> list[Cuts]:
             cuts[number] = min(tried, key=lambda each: _beside(costs, around, cuts, number, each, done))
             done.add(number)
     best, least = cuts, costs.total(cuts)
-    for begin in (cuts, *_uniform(costs, fixed)):
+    for begin in (cuts, *uniform_cuts(costs, fixed)):
         found = _improved(costs, around, list(begin), fixed)
         total = costs.total(found)
         if total < least:
@@ -127,7 +127,7 @@ def _beside(
     return total
 
 
-def _uniform(costs: LayoutCosts, fixed: dict[int, Cuts]) -> list[list[Cuts]]:
+def uniform_cuts(costs: LayoutCosts, fixed: dict[int, Cuts]) -> list[list[Cuts]]:
     """Cuts of every operator along its first axis, as data parallelism is, and of none."""
     ops = costs.graph.operators
     first, whole = tuple(0 for _ in costs.sizes), tuple(NONE for _ in costs.sizes)

@@ -107,6 +107,13 @@ class OperatorGraph:
                     yield made[use.tensor], number, place
 
     @property
+    def batch(self) -> int:
+        """The outermost dimension of what the first operator reads that is no parameter; 1 if there is none."""
+        read = (self.tensors[use.tensor] for op in self.operators for use in op.operands)
+        first = next((tensor for tensor in read if not tensor.parameter and tensor.shape), None)
+        return first.shape[0] if first is not None else 1
+
+    @property
     def parameters(self) -> list[int]:
         """Tensors that are parameters, in order."""
         return [number for number, tensor in enumerate(self.tensors) if tensor.parameter]
