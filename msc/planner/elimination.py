@@ -1,8 +1,8 @@
 """The cheapest choice for each node of a graph, exactly: nodes are eliminated one by one.
 
-A node that goes leaves a table over its neighbours' choices. MindSpore's eliminations of operators, edges, triangles and
-stars are the cases of one, two, three and more neighbours. Where memory is limited, a table has for each entry all pairs
-of cost and memory of which neither is beaten in both, so that the limit is kept exactly.
+A node that goes leaves a table over its neighbours' choices. MindSpore's eliminations of operators, edges, triangles
+and stars are the cases of one, two, three and more neighbours. Where memory is limited, a table has for each entry all
+pairs of cost and memory that no other beats in both, so that the limit is kept exactly.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+Places = NDArray[np.int64]
 _LARGEST = 1 << 24
 """Entries of the largest table; a node with so many neighbours is fixed instead."""
 _WIDTH = 64
@@ -55,7 +56,7 @@ class _Made:
     """How a table was made: which alternatives of what it was joined from each of its alternatives is."""
 
     gone: int
-    order: NDArray[np.int64]
+    order: Places
     widths: tuple[int, ...]
     parts: list[_Table]
     choices: int
@@ -67,7 +68,10 @@ def solve(problem: ChoiceProblem, limit: float = inf, start: Sequence[int] | Non
     It is exact while no table is too large; then the node with most neighbours keeps its choice of `start`, or its own
     cheapest.
     """
-    tables = [_Table((node,), problem.costs[node][:, None], _memory(problem, node, limit)) for node in range(len(problem.costs))]
+    tables = [
+        _Table((node,), problem.costs[node][:, None], _memory(problem, node, limit))
+        for node in range(len(problem.costs))
+    ]
     for (u, v), table in problem.edges.items():
         cost = table if u < v else table.T
         tables.append(_Table((min(u, v), max(u, v)), cost[:, :, None], np.zeros((*cost.shape, 1))))
@@ -133,22 +137,24 @@ def _spread(values: Numbers, nodes: tuple[int, ...], order: tuple[int, ...]) -> 
     return turned.reshape(*(next(sizes) if node in nodes else 1 for node in order), values.shape[-1])
 
 
-def _unbeaten(cost: Numbers, memory: Numbers) -> tuple[Numbers, Numbers, NDArray[np.int64]]:
+def _unbeaten(cost: Numbers, memory: Numbers) -> tuple[Numbers, Numbers, Places]:
     """The alternatives, along the last axis, that no other beats in both; others are infinite."""
     if not memory.any():
-        best = np.argmin(cost, axis=-1)[..., None]
-        return np.take_along_axis(cost, best, -1), np.zeros(best.shape), best.astype(np.int64)
-    by_cost = np.argsort(cost, axis=-1, kind="stable")
-    order = np.take_along_axis(
+        best: Places = np.argmin(cost, axis=-1)[..., None].astype(np.int64)
+        return np.take_along_axis(cost, best, -1), np.zeros(best.shape), best
+    by_cost: Places = np.argsort(cost, axis=-1, kind="stable")
+    order: Places = np.take_along_axis(
         by_cost, np.argsort(np.take_along_axis(memory, by_cost, -1), axis=-1, kind="stable"), -1
     )
     cost, memory = np.take_along_axis(cost, order, -1), np.take_along_axis(memory, order, -1)
     before = np.minimum.accumulate(cost, axis=-1)
     good = np.concatenate([np.isfinite(cost[..., :1]), cost[..., 1:] < before[..., :-1]], axis=-1)
-    first = np.argsort(~good, axis=-1, kind="stable")
+    first: Places = np.argsort(~good, axis=-1, kind="stable")
     cost = np.where(good, cost, inf)
     width = max(1, int(good.sum(axis=-1).max()))
-    cost, memory, order = (np.take_along_axis(each, first, -1)[..., :width] for each in (cost, memory, order))
+    first = first[..., :width]
+    cost, memory = np.take_along_axis(cost, first, -1), np.take_along_axis(memory, first, -1)
+    order = np.take_along_axis(order, first, -1)
     if width > _WIDTH:
         kept = np.unique(np.linspace(0, width - 1, _WIDTH).astype(int))
         cost, memory, order = cost[..., kept], memory[..., kept], order[..., kept]

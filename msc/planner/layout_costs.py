@@ -18,9 +18,12 @@ from msc.planner import collectives
 from msc.planner.cluster import Cluster
 from msc.planner.collectives import RankGroup
 from msc.planner.operators import Operator, OperatorGraph, Use
+from msc.support.diagnostics import Diagnostic, MscError
 
 Cuts: TypeAlias = tuple[int, ...]
 NONE = -1
+_UPDATE = 7
+"""Values that the update of one parameter moves: gradient, value and Adam's moments, read and written."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,14 @@ class OperatorCost:
     backward: float = 0.0
     communication: float = 0.0
     gradients: float = 0.0
+    update: float = 0.0
     memory: float = 0.0
     calls: list[Call] = field(default_factory=list[Call])
 
     @property
     def seconds(self) -> float:
         """All of it, nothing overlapped."""
-        return self.compute + self.backward + self.communication + self.gradients
+        return self.compute + self.backward + self.communication + self.gradients + self.update
 
 
 class LayoutCosts:
@@ -70,6 +74,7 @@ class LayoutCosts:
         self._links: dict[tuple[collectives.Kind, tuple[int, ...]], tuple[float, float]] = {}
         self._costs: dict[tuple[object, ...], OperatorCost] = {}
         self._candidates: dict[tuple[object, ...], list[Cuts]] = {}
+        self._made = graph.producers().keys()
         seen: set[int] = set()
         self._first: list[frozenset[int]] = []
         for op in graph.operators:
@@ -91,8 +96,15 @@ class LayoutCosts:
         key = (op.axes, op.given, tuple(use.axes for use in op.operands) if op.given else None)
         if key not in self._candidates:
             found = [cuts for cuts in self._assignments(op) if op.given is None or self._is_given(op, cuts)]
+            if not found:
+                message = f"{op.name} cannot be cut as {list(map(list, op.given or ()))} on the mesh {self.mesh}"
+                raise MscError(Diagnostic("MSC1125", message, help=self._advice(op)))
             self._candidates[key] = found
         return self._candidates[key]
+
+    def _advice(self, op: Operator) -> str:
+        names = [[op.axes[axis].size if axis is not None else 1 for axis in use.axes] for use in op.operands]
+        return f"parts divide {names}, equal axes are cut alike, and there are {self.mesh.size} devices"
 
     def _assignments(self, op: Operator) -> Iterable[Cuts]:
         choices = [*range(len(op.axes)), NONE]
@@ -102,10 +114,7 @@ class LayoutCosts:
 
     def _is_given(self, op: Operator, cuts: Cuts) -> bool:
         assert op.given is not None
-        for use, wanted in zip(op.operands, op.given, strict=False):
-            if self.strategy(use, cuts) != wanted:
-                return False
-        return True
+        return all(self.strategy(use, cuts) == wanted for use, wanted in zip(op.operands, op.given, strict=False))
 
     def parts(self, cuts: Cuts, axis: int) -> int:
         """Into how many parts an axis of an operator, or a dimension of a tensor, is cut."""
@@ -136,7 +145,8 @@ class LayoutCosts:
         on_host = tuple(tensor.parameter and tensor.name in self.host for tensor in tensors)
         shapes = tuple((tensor.shape, tensor.dtype, tensor.parameter) for tensor in tensors)
         first = tuple(use.tensor in self._first[number] for use in op.operands)
-        return (op.kind, op.axes, op.work, tuple(u.axes for u in op.operands), op.result.axes, shapes, first, on_host, cuts)
+        used, made = tuple(use.axes for use in op.operands), tuple(use.tensor in self._made for use in op.operands)
+        return (op.kind, op.axes, op.work, used, made, op.result.axes, shapes, first, on_host, cuts)
 
     def _cost(self, number: int, op: Operator, cuts: Cuts) -> OperatorCost:
         cost = OperatorCost()
@@ -183,9 +193,13 @@ class LayoutCosts:
     def _gradients(self, op: Operator, cuts: Cuts, cost: OperatorCost) -> None:
         for use in op.operands:
             tensor = self.graph.tensors[use.tensor]
-            if tensor.dtype[0] not in "fb":
+            if tensor.dtype[0] not in "fb" or not (tensor.parameter or use.tensor in self._made):
                 continue
-            over = tuple(i for i, axis in enumerate(cuts) if axis >= 0 and axis not in use.axes)
+            over = tuple(
+                i
+                for i, axis in enumerate(cuts)
+                if axis >= 0 and axis not in use.axes and op.axes[axis].kind != "reduced"
+            )
             if over:
                 why = "gradient" if tensor.parameter else "input gradient"
                 self._call(cost, "all_reduce", over, self.local_bytes(use, cuts), why)
@@ -208,6 +222,9 @@ class LayoutCosts:
                 cost.communication += self.cluster.copy_seconds((1 + self.train) * self.local_bytes(op.result, cuts))
                 continue
             cost.memory += sum(self.parameter_bytes(use, cuts).values())
+            if self.train:
+                share = prod(self.sizes[i] for i in self._replicas(use, cuts)) if self.optimizer_level else 1
+                cost.update += self.cluster.moving_seconds(_UPDATE * self.local_bytes(use, cuts) / share, 0)
             if self.train and self.optimizer_level == 3:
                 replicas = self._replicas(use, cuts)
                 if replicas:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import Literal, TypeAlias
 
@@ -44,9 +45,7 @@ def problem_of(costs: LayoutCosts) -> ChoiceProblem:
     return problem
 
 
-def _moves(
-    costs: LayoutCosts, u: int, v: int, place: int, sources: Sequence[Cuts], targets: Sequence[Cuts]
-) -> Numbers:
+def _moves(costs: LayoutCosts, u: int, v: int, place: int, sources: Sequence[Cuts], targets: Sequence[Cuts]) -> Numbers:
     """Seconds for each pair of cuts; many give the same pair of layouts."""
     made, used = costs.graph.operators[u].result, costs.graph.operators[v].operands[place]
     rows = [costs.layout(made, cuts) for cuts in sources]
@@ -87,7 +86,10 @@ def recursive_programming(costs: LayoutCosts) -> list[Cuts]:
         for number in order:
             if number in fixed:
                 continue
-            tried = [(*cuts[number][:axis], choice, *cuts[number][axis + 1 :]) for choice in (*range(len(ops[number].axes)), NONE)]
+            tried = [
+                (*cuts[number][:axis], choice, *cuts[number][axis + 1 :])
+                for choice in (*range(len(ops[number].axes)), NONE)
+            ]
             tried = [each for each in tried if _divides(costs, number, each)]
             cuts[number] = min(tried, key=lambda each: _beside(costs, around, cuts, number, each, done))
             done.add(number)
@@ -123,7 +125,9 @@ def _beside(
     for u, v, place in around[number]:
         other = v if u == number else u
         if known is None or other in known:
-            total += costs.edge_seconds(u, v, place, tried if u == number else cuts[u], tried if v == number else cuts[v])
+            total += costs.edge_seconds(
+                u, v, place, tried if u == number else cuts[u], tried if v == number else cuts[v]
+            )
     return total
 
 
@@ -179,17 +183,21 @@ def sharding_propagation(costs: LayoutCosts) -> list[Cuts]:
             first = max(rest, key=lambda number: costs.operator(number, whole).compute)
             cuts[first] = min(costs.candidates(ops[first]), key=lambda each: costs.operator(first, each).seconds)
         for number in _next(cuts, around):
-            edges = [edge for edge in around[number] if _other(edge, number) in cuts]
-
-            def moved(each: Cuts, number: int = number, edges: list[tuple[int, int, int]] = edges) -> tuple[float, float]:
-                seconds = sum(
-                    costs.edge_seconds(u, v, p, each if u == number else cuts[u], each if v == number else cuts[v])
-                    for u, v, p in edges
-                )
-                return seconds, costs.operator(number, each).seconds
-
-            cuts[number] = min(costs.candidates(ops[number]), key=moved)
+            candidates = costs.candidates(ops[number])
+            cuts[number] = min(candidates, key=partial(_moved, costs, around[number], dict(cuts), number))
     return [cuts[number] for number in range(len(ops))]
+
+
+def _moved(
+    costs: LayoutCosts, edges: list[tuple[int, int, int]], cuts: dict[int, Cuts], number: int, tried: Cuts
+) -> tuple[float, float]:
+    """Seconds of moves to and from neighbours with a cut, and then of the operator itself."""
+    seconds = 0.0
+    for u, v, place in edges:
+        if _other((u, v, place), number) in cuts:
+            source, target = tried if u == number else cuts[u], tried if v == number else cuts[v]
+            seconds += costs.edge_seconds(u, v, place, source, target)
+    return seconds, costs.operator(number, tried).seconds
 
 
 def _other(edge: tuple[int, int, int], number: int) -> int:

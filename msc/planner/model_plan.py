@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -20,10 +20,10 @@ _AXES = 3
 """Axes of a mesh at most: the search tries every axis of an operator for each."""
 _BUCKETS = (1 << 20, 4 << 20, 16 << 20, 64 << 20)
 """Bytes of gradients reduced together that are tried."""
-_LINEAR = frozenset("add sub reshape transpose bias_add cast concat pad slice split tile broadcast_to neg stack".split())
+_LINEAR = frozenset(
+    "add sub reshape transpose bias_add cast concat pad slice split tile broadcast_to neg stack".split()
+)
 """Operations whose gradients read none of their operands."""
-_UPDATE = 7
-"""Values that the update of one parameter moves: gradient, value and Adam's moments, read and written."""
 
 
 @dataclass(frozen=True)
@@ -140,14 +140,37 @@ def plan_graph(graph: OperatorGraph, cluster: Cluster, wish: GraphWish) -> Model
         graph, cluster, mesh, train=wish.train, states=6 if wish.mixed else 2,
         precision="f16" if wish.mixed else None, host=wish.host, optimizer_level=wish.optimizer_level,
     )  # fmt: skip
-    found = search(costs, wish.mode, cluster.free_memory)
-    if found is None:
-        found = _smallest(costs)
-    plan = _planned(costs, found, wish)
-    if plan.peak > cluster.free_memory:
-        raise over_memory(plan.memory, cluster, f"on {wish.devices} device{'s' * (wish.devices > 1)}")
-    plan.lost = _lost(costs, plan, wish)
-    return plan
+    plans = [(name, _planned(costs, cuts, wish)) for name, cuts in _tried(costs, wish)]
+    fitting = [plan for _, plan in plans if plan.peak <= cluster.free_memory]
+    if not fitting:
+        least = min((plan for _, plan in plans), key=lambda plan: plan.peak)
+        raise over_memory(least.memory, cluster, f"on {wish.devices} device{'s' * (wish.devices > 1)}")
+    best = min(fitting, key=lambda plan: plan.step)
+    best.lost = [_lost(name, plan, best) for name, plan in plans if plan.cuts != best.cuts]
+    best.lost.sort(key=lambda each: each[1])
+    return best
+
+
+def _tried(costs: LayoutCosts, wish: GraphWish) -> Iterator[tuple[str, list[Cuts]]]:
+    """Names of plans, and their cuts: that of the search first; its memory is the limit where it can be."""
+    modes: list[SearchMode] = [wish.mode, *(mode for mode in MODES[1:] if mode != wish.mode)]
+    for mode in modes:
+        found = search(costs, mode, costs.cluster.free_memory)
+        yield mode, found if found is not None else _smallest(costs)
+    fixed = {n: costs.candidates(op)[0] for n, op in enumerate(costs.graph.operators) if op.given is not None}
+    data, whole = uniform_cuts(costs, fixed)
+    yield "first axis cut everywhere (data parallel)", data
+    yield "whole everywhere", whole
+
+
+def _lost(name: str, plan: ModelPlan, best: ModelPlan) -> tuple[str, float, str]:
+    """A plan that is not taken, and why."""
+    if plan.peak > plan.cluster.free_memory:
+        return name, plan.step, f"needs {memory_text(plan.peak)} of {memory_text(plan.cluster.free_memory)}"
+    causes = {cause: seconds - best.seconds.get(cause, 0.0) for cause, seconds in plan.seconds.items()}
+    worst = max(causes, key=lambda cause: causes[cause])
+    now, then = seconds_text(plan.seconds[worst]), seconds_text(best.seconds.get(worst, 0.0))
+    return name, plan.step, f"{worst} takes {now}, not {then}"
 
 
 def _smallest(costs: LayoutCosts) -> list[Cuts]:
@@ -184,8 +207,7 @@ def _planned(costs: LayoutCosts, cuts: Sequence[Cuts], wish: GraphWish) -> Model
         "redistributions": sum(move.seconds for move in moves),
     }
     if wish.train:
-        values = sum(_local_parameter_bytes(costs, cuts).values())
-        seconds |= {"gradients, exposed": tails["buckets"], "optimizer": costs.cluster.moving_seconds(_UPDATE * values)}
+        seconds |= {"gradients, exposed": tails["buckets"], "optimizer": sum(cost.update for cost in found)}
     return ModelPlan(
         costs.cluster, costs.mesh, wish, operators, moves, seconds, _memory(costs, cuts), tails, bucket, cuts=list(cuts)
     )
@@ -241,17 +263,6 @@ def _tails(costs: LayoutCosts, cuts: Sequence[Cuts], scale: float) -> tuple[dict
     return {"buckets": tails[best], **ends}, best
 
 
-def _local_parameter_bytes(costs: LayoutCosts, cuts: Sequence[Cuts]) -> dict[int, float]:
-    """Bytes of a rank's part of each parameter on the device."""
-    found: dict[int, float] = {}
-    for op, each in zip(costs.graph.operators, cuts, strict=True):
-        for use in op.operands:
-            tensor = costs.graph.tensors[use.tensor]
-            if tensor.parameter and tensor.name not in costs.host:
-                found.setdefault(use.tensor, costs.local_bytes(use, each))
-    return found
-
-
 def _memory(costs: LayoutCosts, cuts: Sequence[Cuts]) -> dict[str, float]:
     """Bytes of a rank by cause; results live from the operator that makes them to the last that needs them."""
     graph = costs.graph
@@ -264,7 +275,9 @@ def _memory(costs: LayoutCosts, cuts: Sequence[Cuts]) -> dict[str, float]:
                 counted.add(use.tensor)
                 for cause, bytes_ in costs.parameter_bytes(use, each).items():
                     held[cause] += bytes_
-    local = {op.result.tensor: costs.local_bytes(op.result, each) for op, each in zip(graph.operators, cuts, strict=True)}
+    local = {
+        op.result.tensor: costs.local_bytes(op.result, each) for op, each in zip(graph.operators, cuts, strict=True)
+    }
     held["activations"] = _kept(costs, local) if costs.train else 0.0
     held["buffers"] = _live(graph, local) if not costs.train else 2 * max(local.values(), default=0.0)
     return {cause: bytes_ for cause, bytes_ in held.items() if bytes_}
@@ -285,35 +298,6 @@ def _live(graph: OperatorGraph, local: dict[int, float]) -> float:
         most = max(most, now)
         now -= sum(local[t] for t in {use.tensor for use in op.operands} if t in local and last[t] == number)
     return most
-
-
-def _lost(costs: LayoutCosts, plan: ModelPlan, wish: GraphWish) -> list[tuple[str, float, str]]:
-    """Other plans and why they are not taken: data parallelism alone, everything whole, the other searches."""
-    fixed = {n: costs.candidates(op)[0] for n, op in enumerate(costs.graph.operators) if op.given is not None}
-    named = dict(zip(("first axis cut everywhere (data parallel)", "whole everywhere"), uniform_cuts(costs, fixed), strict=True))
-    for mode in MODES[1:]:
-        if mode != wish.mode:
-            other = search(costs, mode)
-            if other is not None:
-                named[mode] = other
-    lost: list[tuple[str, float, str]] = []
-    for name, cuts in named.items():
-        if cuts == plan.cuts:
-            continue
-        other = _planned(costs, cuts, wish)
-        if other.peak > plan.cluster.free_memory:
-            why = f"needs {memory_text(other.peak)} of {memory_text(plan.cluster.free_memory)}"
-        else:
-            causes = {cause: seconds - plan.seconds.get(cause, 0.0) for cause, seconds in other.seconds.items()}
-            worst = max(causes, key=lambda cause: causes[cause])
-            why = f"{worst} takes {seconds_text(other.seconds[worst])}, not {seconds_text(plan.seconds.get(worst, 0.0))}"
-        lost.append((name, other.step, why))
-    return sorted(lost, key=lambda each: each[1])
-
-
-def strategies_text(plan: ModelPlan) -> str:
-    """The strategies as text, one operator a line: a name, and into how many parts each operand's dimensions are cut."""
-    return "".join(f"{op.name} {list(map(list, op.operands))}\n" for op in plan.operators)
 
 
 def ranks_text(mesh: Mesh) -> str:

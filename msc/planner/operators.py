@@ -300,10 +300,8 @@ class _Derivation:
                 continue
             roles: dict[str, tuple[list[int], int]] = {role: ([], 1) for role in ("m", "n", "k", "batch")}
             for i, extent in enumerate(statement.extents):
-                if i in statement.reduced:
-                    role = "k"
-                else:
-                    role = "batch" if i in left & right else "m" if i in left else "n"
+                shared = "batch" if i in left & right else "m" if i in left else "n"
+                role = "k" if i in statement.reduced else shared
                 axis = roots.get(self._find(((op, number), i)))
                 axes, uncut = roles[role]
                 if axis is None:

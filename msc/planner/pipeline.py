@@ -27,7 +27,7 @@ class PipelineEvent:
 def order(schedule: Schedule, stage: int, stages: int, micro_batches: int, chunks: int = 1) -> list[Task]:
     """The order in which a stage computes; part `c * stages + stage` of the model is its chunk c.
 
-    The interleaved order is Megatron-LM's: `stages` micro-batches go through a chunk before the next chunk has its turn.
+    The interleaved order is Megatron-LM's: `stages` micro-batches go through a chunk before the next has its turn.
     """
     count = micro_batches * chunks
     forward = [_task(False, k, stage, stages, chunks, micro_batches) for k in range(count)]
@@ -57,7 +57,7 @@ def simulate(
     schedule: Schedule, forward: Sequence[float], backward: Sequence[float], micro_batches: int, chunks: int = 1,
     message: float = 0.0,
 ) -> list[PipelineEvent]:  # fmt: skip
-    """The events of a step; `forward` and `backward` have the seconds of each stage for one micro-batch of all its parts.
+    """The events of a step; `forward` and `backward` have the seconds of each stage for one micro-batch.
 
     `message` is the time from one stage to the next.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msc.parallel.mesh import Mesh
 from msc.planner import collectives
@@ -124,7 +124,7 @@ def cut_in_stages(graph: OperatorGraph, cluster: Cluster, stages: int) -> list[O
     for i, end in enumerate(ends):
         bounds.append(min(max(end + 1, bounds[-1] + 1), len(graph.operators) - (stages - 1 - i)))
     bounds.append(len(graph.operators))
-    return [OperatorGraph(graph.tensors, graph.operators[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [OperatorGraph(graph.tensors, graph.operators[a:b]) for a, b in pairwise(bounds)]
 
 
 def _passed(parts: list[OperatorGraph]) -> int:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from xdsl.context import Context
+
+from msc.driver.models.entry import entry_function
+from msc.driver.models.reading_models import read_model
+from msc.driver.options import CompileOptions, Dim
+from msc.graph.inline_calls import InlineCalls
+from msc.planner import strategies
 from msc.planner.cases import cases_text, memory_errors, predict, read_cases
-from msc.planner.model_plan import OperatorPlan, ranks_text, strategies_text
+from msc.planner.model_plan import OperatorPlan, ranks_text
+from msc.planner.operators import OperatorGraph, graph_of
 from msc.planner.pipeline import picture
 from msc.planner.stages import StagedPlan
 from msc.planner.wording import memory_text, seconds_text
 from msc.support.diagnostics import raise_any
+from msc.support.files import read_source
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.plain_files import opened
 
 _GENERATOR = "msc parallel plan"
 _MARK = f'{{\n  "generator": "{_GENERATOR}"'.encode()
 _TRACE_MARK = b'{"generator": "msc parallel plan", "traceEvents": ['
-STRATEGY_MARK = "# msc strategies: a name, and into how many parts each dimension of each operand is cut"
 _SHOWN = 40
 """Operators and moves of a text; JSON has all."""
 _LANES = 64
@@ -44,9 +52,12 @@ def read_graph(model: str, dims: Mapping[str, Dim], strategy: str | None = None)
     Raises what reading the model raises, and MSC1125 for a file that does not fit.
     """
     module = read_model(model, CompileOptions(dims=dims)).module
-    inline_calls(module)
+    InlineCalls().apply(Context(), module)
     graph = graph_of(entry_function(module))
-    return graph if strategy is None else with_strategies(graph, read_source(Path(strategy)), strategy)
+    if strategy is None:
+        return graph
+    found = strategies.read_strategies(read_source(Path(strategy)), strategy)
+    return strategies.with_strategies(graph, found, strategy)
 
 
 def report_plan(
@@ -58,8 +69,7 @@ def report_plan(
             if trace is not None:
                 files.write(Path(trace), trace_text(plan), is_plan_trace)
             if strategy is not None:
-                text = "".join(strategies_text(stage) for stage in plan.stages)
-                files.write(Path(strategy), f"{STRATEGY_MARK}\n{text}", is_strategy)
+                files.write(Path(strategy), strategies.strategies_text(plan.stages), is_strategy)
     written = _written({"generator": _GENERATOR, **plan_json(plan, name)}, json_out, guard)
     return plan_text(plan, name) if written is None else written
 
@@ -88,7 +98,7 @@ def is_plan_trace(path: Path) -> bool:
 
 def is_strategy(path: Path) -> bool:
     """Whether a file has strategies. Raises OSError."""
-    return _begins(path, STRATEGY_MARK.encode())
+    return _begins(path, strategies.MARK.encode())
 
 
 def _begins(path: Path, mark: bytes) -> bool:
@@ -154,7 +164,10 @@ def plan_text(plan: StagedPlan, name: str) -> str:
         f"  {'passed to collectives':30} {memory_text(plan.sent):>10}",
     ]
     if len(plan.stages) > 1:
-        lines += ["", f"pipeline: {plan.micro_batches} micro-batches, {plan.schedule}, bubble {100 * plan.bubble:.1f} %"]
+        lines += [
+            "",
+            f"pipeline: {plan.micro_batches} micro-batches, {plan.schedule}, bubble {100 * plan.bubble:.1f} %",
+        ]
         lines.append(picture(plan.events))
     for number, stage in enumerate(plan.stages):
         title = f"stage {number}: " if len(plan.stages) > 1 else ""

@@ -33,18 +33,30 @@ def command() -> None:
 @command.command(name="plan", cls=Verb)
 @click.argument("model", required=False, shell_complete=files)
 @click.option("--cases", type=click.Path(dir_okay=False), help="Predict the cases of a TOML file instead.")
-@click.option("--devices", type=click.IntRange(1, 1 << 20), metavar="N", help="How many; all of the cluster unless given.")
+@click.option(
+    "--devices", type=click.IntRange(1, 1 << 20), metavar="N", help="How many; all of the cluster unless given."
+)
 @click.option("--cluster", default="host-8", metavar="NAME", show_default=True, help="A ready cluster, or its file.")
-@click.option("--global-batch", type=click.IntRange(1), metavar="N", help="Samples of a step: micro-batches of the model's.")
+@click.option(
+    "--global-batch", type=click.IntRange(1), metavar="N", help="Samples of a step: micro-batches of the model's."
+)
 @click.option("--train", is_flag=True, help="Plan a training step, not a call.")
 @click.option("--mixed", is_flag=True, help="Compute in f16, with f32 copies of the parameters.")
 @click.option("--stages", type=click.IntRange(1), default=1, show_default=True, help="Stages of a pipeline.")
-@click.option("--schedule", type=click.Choice(["gpipe", "1f1b"]), default="1f1b", show_default=True, help="Of the pipeline.")
-@click.option("--search", "mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How layouts are found.")
+@click.option(
+    "--schedule", type=click.Choice(["gpipe", "1f1b"]), default="1f1b", show_default=True, help="Of the pipeline."
+)
+@click.option(
+    "--search", "mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How layouts are found."
+)
 @click.option("--optimizer-level", type=click.IntRange(0, 3), default=0, show_default=True, help=_LEVELS)
-@click.option("--on-host", "host", multiple=True, metavar="PARAMETER", help="A parameter that stays in the host's memory.")
+@click.option(
+    "--on-host", "host", multiple=True, metavar="PARAMETER", help="A parameter that stays in the host's memory."
+)
 @click.option("--computing", type=NUMBER, metavar="MS", help="Measured milliseconds of forward and backward pass.")
-@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension that the model leaves open.")
+@click.option(
+    "--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension that the model leaves open."
+)
 @click.option("--strategy", "strategy", metavar="FILE", help="Write the strategies found as text.")
 @click.option("--load-strategy", "loaded", metavar="FILE", help="Cut the operators as a file of strategies says.")
 @click.option("--trace", metavar="FILE", help="Write a trace for Perfetto with a lane for each rank.")

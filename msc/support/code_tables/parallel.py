@@ -86,6 +86,13 @@ CODES = (
         "the given one, does.",
     ),
     Code(
+        "MSC1125",
+        "strategies that do not fit the model",
+        "A file of strategies has a line for each operator: its name and into how many parts each dimension of each "
+        "operand is cut, as in `matmul0 [[2, 1], [1, 4]]`. Each name is one of the model's, each number of parts "
+        "divides its dimension, and all parts together are at most the devices. `--strategy FILE` writes such a file.",
+    ),
+    Code(
         "MSC1124",
         "not a file of planning cases",
         "`msc parallel plan --cases FILE.toml` reads `[[cases]]` with a model, a cluster and a batch; docs/parallel.md "
