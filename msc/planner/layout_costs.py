@@ -17,7 +17,7 @@ from msc.parallel.mesh import Mesh
 from msc.planner import collectives
 from msc.planner.cluster import Cluster
 from msc.planner.collectives import RankGroup
-from msc.planner.operators import Operator, OperatorGraph, Use
+from msc.planner.operators import GraphOperator, OperatorGraph, Use
 from msc.support.diagnostics import Diagnostic, MscError
 
 Cuts: TypeAlias = tuple[int, ...]
@@ -27,7 +27,7 @@ _UPDATE = 7
 
 
 @dataclass(frozen=True)
-class Call:
+class PlannedCall:
     """A collective: its kind, the axes of the mesh, and the bytes that a rank passes to it."""
 
     kind: collectives.Kind
@@ -46,7 +46,7 @@ class OperatorCost:
     gradients: float = 0.0
     update: float = 0.0
     memory: float = 0.0
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[PlannedCall] = field(default_factory=list[PlannedCall])
 
     @property
     def seconds(self) -> float:
@@ -91,7 +91,7 @@ class LayoutCosts:
         where = {axis: d for d, axis in enumerate(use.axes) if axis is not None}
         return tuple(where.get(axis, NONE) if axis >= 0 else NONE for axis in cuts)
 
-    def candidates(self, op: Operator) -> list[Cuts]:
+    def candidates(self, op: GraphOperator) -> list[Cuts]:
         """All ways to cut an operator, the whole one last; only the given one if a person says how."""
         key = (op.axes, op.given, tuple(use.axes for use in op.operands) if op.given else None)
         if key not in self._candidates:
@@ -102,17 +102,17 @@ class LayoutCosts:
             self._candidates[key] = found
         return self._candidates[key]
 
-    def _advice(self, op: Operator) -> str:
+    def _advice(self, op: GraphOperator) -> str:
         names = [[op.axes[axis].size if axis is not None else 1 for axis in use.axes] for use in op.operands]
         return f"parts divide {names}, equal axes are cut alike, and there are {self.mesh.size} devices"
 
-    def _assignments(self, op: Operator) -> Iterable[Cuts]:
+    def _assignments(self, op: GraphOperator) -> Iterable[Cuts]:
         choices = [*range(len(op.axes)), NONE]
         for cuts in itertools.product(choices, repeat=len(self.sizes)):
             if all(axis.size % self.parts(cuts, number) == 0 for number, axis in enumerate(op.axes)):
                 yield cuts
 
-    def _is_given(self, op: Operator, cuts: Cuts) -> bool:
+    def _is_given(self, op: GraphOperator, cuts: Cuts) -> bool:
         assert op.given is not None
         return all(self.strategy(use, cuts) == wanted for use, wanted in zip(op.operands, op.given, strict=False))
 
@@ -140,7 +140,7 @@ class LayoutCosts:
             self._costs[key] = self._cost(number, op, cuts)
         return self._costs[key]
 
-    def _key(self, number: int, op: Operator, cuts: Cuts) -> tuple[object, ...]:
+    def _key(self, number: int, op: GraphOperator, cuts: Cuts) -> tuple[object, ...]:
         tensors = [self.graph.tensors[use.tensor] for use in (*op.operands, op.result)]
         on_host = tuple(tensor.parameter and tensor.name in self.host for tensor in tensors)
         shapes = tuple((tensor.shape, tensor.dtype, tensor.parameter) for tensor in tensors)
@@ -148,7 +148,7 @@ class LayoutCosts:
         used, made = tuple(use.axes for use in op.operands), tuple(use.tensor in self._made for use in op.operands)
         return (op.kind, op.axes, op.work, used, made, op.result.axes, shapes, first, on_host, cuts)
 
-    def _cost(self, number: int, op: Operator, cuts: Cuts) -> OperatorCost:
+    def _cost(self, number: int, op: GraphOperator, cuts: Cuts) -> OperatorCost:
         cost = OperatorCost()
         moved = sum(self.local_bytes(use, cuts) for use in (*op.operands, op.result))
         self._work(op, cuts, moved, cost)
@@ -159,7 +159,7 @@ class LayoutCosts:
         self._parameters(number, op, cuts, cost)
         return cost
 
-    def _work(self, op: Operator, cuts: Cuts, moved: float, cost: OperatorCost) -> None:
+    def _work(self, op: GraphOperator, cuts: Cuts, moved: float, cost: OperatorCost) -> None:
         if not op.work:
             cost.compute = self.cluster.moving_seconds(moved) if op.kind != "reshape" else 0.0
             cost.backward = cost.compute if self.train else 0.0
@@ -176,7 +176,7 @@ class LayoutCosts:
                 cost.backward += self.cluster.matrix_seconds(m, k, n, dtype, batch, each)
                 cost.backward += self.cluster.matrix_seconds(k, n, m, dtype, batch, each)
 
-    def _sums(self, op: Operator, cuts: Cuts, cost: OperatorCost) -> None:
+    def _sums(self, op: GraphOperator, cuts: Cuts, cost: OperatorCost) -> None:
         """Parts that are summed, and rows of neighbours that windows need."""
         summed = tuple(i for i, axis in enumerate(cuts) if axis >= 0 and op.axes[axis].kind == "reduced")
         if summed:
@@ -190,7 +190,7 @@ class LayoutCosts:
                 if axis in use.axes and not self.graph.tensors[use.tensor].parameter:
                     self._call(cost, "send", (i,), rows * self.local_bytes(use, cuts), "halo")
 
-    def _gradients(self, op: Operator, cuts: Cuts, cost: OperatorCost) -> None:
+    def _gradients(self, op: GraphOperator, cuts: Cuts, cost: OperatorCost) -> None:
         for use in op.operands:
             tensor = self.graph.tensors[use.tensor]
             if tensor.dtype[0] not in "fb" or not (tensor.parameter or use.tensor in self._made):
@@ -207,13 +207,13 @@ class LayoutCosts:
     def _call(self, cost: OperatorCost, kind: collectives.Kind, axes: tuple[int, ...], bytes_: float, why: str) -> None:
         fixed, each = self.line(kind, axes)
         taken = fixed + each * bytes_
-        cost.calls.append(Call(kind, axes, bytes_, why))
+        cost.calls.append(PlannedCall(kind, axes, bytes_, why))
         if why == "gradient":
             cost.gradients += taken
         else:
             cost.communication += taken
 
-    def _parameters(self, number: int, op: Operator, cuts: Cuts, cost: OperatorCost) -> None:
+    def _parameters(self, number: int, op: GraphOperator, cuts: Cuts, cost: OperatorCost) -> None:
         for use in op.operands:
             tensor = self.graph.tensors[use.tensor]
             if not tensor.parameter or use.tensor not in self._first[number]:

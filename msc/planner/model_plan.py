@@ -9,7 +9,7 @@ from math import prod
 from msc.parallel.mesh import Mesh
 from msc.planner.choice import over_memory
 from msc.planner.cluster import Cluster
-from msc.planner.layout_costs import Call, Cuts, LayoutCosts
+from msc.planner.layout_costs import Cuts, LayoutCosts, PlannedCall
 from msc.planner.layout_search import MODES, SearchMode, search, uniform_cuts
 from msc.planner.operators import OperatorGraph
 from msc.planner.overlap import exposed_tail
@@ -70,7 +70,7 @@ class OperatorPlan:
     operands: tuple[tuple[int, ...], ...]
     result: tuple[int, ...]
     seconds: float
-    calls: tuple[Call, ...]
+    calls: tuple[PlannedCall, ...]
 
 
 @dataclass

@@ -74,7 +74,7 @@ class MatrixWork:
 
 
 @dataclass(frozen=True)
-class Operator:
+class GraphOperator:
     """One operation of the graph."""
 
     name: str
@@ -92,7 +92,7 @@ class OperatorGraph:
     """Tensors and operators in the order of execution."""
 
     tensors: list[TensorSize] = field(default_factory=list[TensorSize])
-    operators: list[Operator] = field(default_factory=list[Operator])
+    operators: list[GraphOperator] = field(default_factory=list[GraphOperator])
 
     def producers(self) -> dict[int, int]:
         """Tensor -> the operator that makes it."""
@@ -157,7 +157,7 @@ def graph_of(function: FuncOp) -> OperatorGraph:
         name = op.results[0].name_hint or f"{kind}{counts[kind]}"
         uses = tuple(Use(number_of(v), axes) for v, axes in zip(operands, found.operands, strict=True))
         result = Use(number_of(op.results[0]), found.result)
-        graph.operators.append(Operator(name, kind, found.axes, uses, result, found.work))
+        graph.operators.append(GraphOperator(name, kind, found.axes, uses, result, found.work))
     return graph
 
 

@@ -23,7 +23,7 @@ LEVELS: dict[str, int] = {
     "sim": 4,
     "weights": 5,
     "graph": 5,
-    "planner": 6,
+    "planner": 7,
     "frontend": 6,
     "exporters": 6,
     "importers": 6,

@@ -19,7 +19,7 @@ from msc.planner.elimination import ChoiceProblem, solve
 from msc.planner.layout_costs import LayoutCosts
 from msc.planner.layout_search import MODES, dynamic_programming, recursive_programming, search, sharding_propagation
 from msc.planner.model_plan import GraphWish, mesh_of, plan_graph
-from msc.planner.operators import CutAxis, MatrixWork, Operator, OperatorGraph, TensorSize, Use
+from msc.planner.operators import CutAxis, GraphOperator, MatrixWork, OperatorGraph, TensorSize, Use
 from msc.planner.pipeline import simulate
 from msc.planner.stages import plan_model
 from msc.planner.strategies import Strategy, read_strategies, strategies_text, with_strategies
@@ -67,7 +67,7 @@ class Drawn:
                 result, work, shape = (0, 1), (), (rows, columns)
             graph.tensors.append(TensorSize(f"t{number}", shape))
             made.append(len(graph.tensors) - 1)
-            graph.operators.append(Operator(f"op{number}", kind, axes, uses, Use(made[-1], result), work))
+            graph.operators.append(GraphOperator(f"op{number}", kind, axes, uses, Use(made[-1], result), work))
         return graph
 
 
@@ -142,7 +142,7 @@ def matmul_chain(*shapes: tuple[int, int, int], given: dict[int, Strategy] | Non
         work = (MatrixWork((0,), (2,), (1,)),)
         strategy = (given or {}).get(number)
         result = Use(2 * number + 2, (0, 2))
-        graph.operators.append(Operator(f"m{number}", "matmul", axes, uses, result, work, strategy))
+        graph.operators.append(GraphOperator(f"m{number}", "matmul", axes, uses, result, work, strategy))
     return graph
 
 
@@ -166,7 +166,7 @@ def test_data_or_tensor_parallel_as_the_optimum_says(tokens: int) -> None:
     for given in (data, tensor):
         marked = matmul_chain((tokens, hidden, inner), (tokens, inner, hidden), given=given)
         before = Use(0, (0, None))
-        marked.operators.insert(0, Operator("e", "relu", (CutAxis("i", tokens),), (before,), before))
+        marked.operators.insert(0, GraphOperator("e", "relu", (CutAxis("i", tokens),), (before,), before))
         costs = LayoutCosts(marked, fast, Mesh.of(a=8), train=True)
         found = [costs.operator(n, c) for n, c in enumerate(sharding_propagation(costs)) if n]
         sent.append(sum(each.communication + each.gradients for each in found))
