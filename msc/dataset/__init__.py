@@ -7,25 +7,29 @@ from importlib import import_module
 
 from msc.dataset import config
 from msc.dataset.base import Dataset
-from msc.dataset.batches import BatchInfo
-from msc.dataset.images import Cifar100Dataset, Cifar10Dataset, ImageFolderDataset, MnistDataset
+from msc.dataset.batches import BatchDataset, BatchInfo
+from msc.dataset.images import (
+    Cifar100Dataset, Cifar10Dataset, FashionMnistDataset, ImageFolderDataset, KMnistDataset, MnistDataset,
+)
 from msc.dataset.mindrecord import MindDataset
 from msc.dataset.record_files import Schema, TFRecordDataset
 from msc.dataset.samplers import (
     DistributedSampler, PKSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, SubsetSampler,
     WeightedRandomSampler,
 )
-from msc.dataset.sources import GeneratorDataset, NumpySlicesDataset
+from msc.dataset.sources import DatasetCache, GeneratorDataset, NumpySlicesDataset, PaddedDataset
+from msc.dataset.stages import ConcatDataset, RepeatDataset
 from msc.dataset.text_files import CSVDataset, Shuffle, TextFileDataset
 from msc.dataset.zipping import zip
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 
 __all__ = [
-    "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "Dataset", "DistributedSampler",
-    "GeneratorDataset", "ImageFolderDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler",
-    "RandomSampler", "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
-    "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config", "zip",
+    "BatchDataset", "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "ConcatDataset", "Dataset",
+    "DatasetCache", "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
+    "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset",
+    "RandomSampler", "RepeatDataset", "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
+    "SubsetSampler", "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config", "zip",
 ]  # fmt: skip
 
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")

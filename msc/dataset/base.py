@@ -257,6 +257,49 @@ class Dataset(Published):
         unused("Dataset.padded_batch", num_parallel_workers=num_parallel_workers)
         return _batches().PaddedBatchDataset(self, batch_size, drop_remainder, pad_info)
 
+    def bucket_batch_by_length(
+        self,
+        column_names: Any,
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., int] | None = None,
+        pad_info: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches of rows whose lengths are in one bucket, padded as `padded_batch` does.
+
+        A length is the first size of the only column, or what a function of the columns gives. A bucket ends below its
+        boundary; the last has none. With `pad_to_bucket_boundary` rows are padded to the boundary less one.
+        """
+        return _batches().BucketBatchDataset(
+            self,
+            column_names,
+            bucket_boundaries,
+            bucket_batch_sizes,
+            element_length_function,
+            pad_info,
+            pad_to_bucket_boundary,
+            drop_remainder,
+        )
+
+    def sync_wait(
+        self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None
+    ) -> Dataset:
+        """Rows that wait after every `num_batch` for `sync_update(condition_name)`, whose data the callback is given.
+
+        Raises MSC1312 after `ds.config.get_callback_timeout()` seconds.
+        """
+        return import_module("msc.dataset.waiting").SyncWaitDataset(self, condition_name, num_batch, callback)
+
+    def sync_update(self, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:
+        """Let `num_batch` rows more through a `sync_wait` of this data set."""
+        import_module("msc.dataset.waiting").updated(self, condition_name, num_batch, data)
+
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """Write the rows of an epoch as MindRecord: numbers and strings, arrays, and rank 1 of UInt8 as bytes."""
+        import_module("msc.dataset.mindrecord").saved(self, file_name, num_files, file_type)
+
     def shuffle(self, buffer_size: int) -> Dataset:
         """Rows in a random order, another one each epoch: each is drawn from the next `buffer_size` ones."""
         return _stages().ShuffleDataset(self, buffer_size)

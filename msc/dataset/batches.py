@@ -181,3 +181,74 @@ def _padded(value: Array, sizes: list[int], fill: Any) -> Array:
     inside = tuple(slice(min(n, m)) for n, m in zip(value.shape, sizes, strict=True))
     made[inside] = value[inside]
     return made
+
+
+class BucketBatchDataset(PaddedBatchDataset):
+    """Batches of rows of similar length. See `Dataset.bucket_batch_by_length`."""
+
+    def __init__(
+        self,
+        source: Dataset,
+        columns: Any,
+        boundaries: Any,
+        sizes: Any,
+        length: Callable[..., Any] | None,
+        pad_info: Any,
+        to_boundary: Any,
+        drop_remainder: Any,
+    ) -> None:
+        super().__init__(source, 1, drop_remainder, pad_info)
+        self._lengths_of = known("column_names", names("column_names", columns), source.columns)
+        ends = [arguments.count("bucket_boundaries", n) for n in cast("Sequence[Any]", boundaries)]
+        if not ends or sorted(set(ends)) != ends:
+            refuse("bucket_boundaries", str(boundaries), "integers that grow")
+        self._ends = ends
+        self._sizes = [arguments.count("bucket_batch_sizes", n) for n in cast("Sequence[Any]", sizes)]
+        if len(self._sizes) != len(ends) + 1:
+            refuse("bucket_batch_sizes", str(sizes), f"one size more than boundaries, {len(ends) + 1}")
+        if length is not None and not callable(length):
+            refuse("element_length_function", length, "a function", is_type=True)
+        if length is None and len(self._lengths_of) != 1:
+            refuse("column_names", str(columns), "one column, unless element_length_function says lengths")
+        self._length, self._to_boundary = length, bool(to_boundary)
+
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
+        return skipping(self._batched(run), start)
+
+    def _batched(self, run: EpochRun) -> Iterator[Row]:
+        groups: list[list[Row]] = [[] for _ in self._sizes]
+        for row in self.source.rows(run.inside(0)):
+            bucket = int(np.searchsorted(self._ends, self._length_of(row), "right"))
+            groups[bucket].append(row)
+            if len(groups[bucket]) == self._sizes[bucket]:
+                yield self._padded(groups[bucket], bucket)
+                groups[bucket] = []
+        for bucket, group in enumerate(groups):
+            if group and not self._drops:
+                yield self._padded(group, bucket)
+
+    def _length_of(self, row: Row) -> int:
+        taken = [row[k] for k in self._lengths_of]
+        if self._length is not None:
+            return arguments.count("what element_length_function gives", self._length(*taken), 0)
+        return len(taken[0]) if taken[0].ndim else 1
+
+    def _padded(self, group: list[Row], bucket: int) -> Row:
+        if self._to_boundary and bucket == len(self._ends):
+            raise ApiValueError("MSC0872", "a row is longer than the last of bucket_boundaries, to which it is padded")
+        columns = zip(zip(*group, strict=True), self.columns, strict=True)
+        most = self._ends[bucket] - 1 if self._to_boundary else None
+        return tuple(self._fitted(list(values), name, most) for values, name in columns)
+
+    def _fitted(self, values: list[Array], name: str, most: int | None) -> Array:
+        if most is None or (self._pads is not None and name not in self._pads):
+            return self.joined(values, name)
+        shape, fill = (None, 0) if self._pads is None else self._pads[name]
+        wanted = [most if n in (None, -1) else int(n) for n in (shape or [None] * values[0].ndim)]
+        return np.stack([_padded(value, wanted, fill) for value in values])
+
+    def size(self) -> int:
+        return Dataset.size(self)
+
+    def get_batch_size(self) -> int:
+        return -1

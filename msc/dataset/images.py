@@ -166,6 +166,14 @@ class MnistDataset(LabelledImages):
         return len(np.unique(self._values[1]))
 
 
+class FashionMnistDataset(MnistDataset):
+    """Fashion-MNIST, in MNIST's files."""
+
+
+class KMnistDataset(MnistDataset):
+    """Kuzushiji-MNIST, in MNIST's files."""
+
+
 class _Cifar(LabelledImages):
     """CIFAR in its binary form: labels of a byte each, then 3 x 32 x 32 bytes."""
 

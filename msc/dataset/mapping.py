@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
+from msc.dataset import config
+from msc.dataset.config import ErrorSamplesMode
 from msc.dataset.runs import EpochRun, at_row, drawing
-from msc.dataset.values import Row
-from msc.support.diagnostics import MscError
+from msc.dataset.values import Row, own_row
+from msc.support import notices
+from msc.support.diagnostics import Diagnostic, MscError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,6 +33,9 @@ def mapped(
     rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: EpochRun, start: int
 ) -> Iterator[Row]:
     """The function of each row, in order. Row `start` is the first; its random numbers are those of its number."""
+    if config.get_error_samples_mode() is not ErrorSamplesMode.RETURN:
+        numbered = enumerate(rows, start)
+        return forgiving(_Numbered.all(numbered), lambda item: _one(function, item.row, run, item.number), "row")
     if workers == 1:
         return _alone(rows, function, run, start)
     return _shared(rows, function, workers, run, start)
@@ -36,10 +43,28 @@ def mapped(
 
 def _alone(rows: Iterator[Row], function: Callable[[Row], Row], run: EpochRun, start: int) -> Iterator[Row]:
     for number, row in enumerate(rows, start):
-        with drawing(run):
-            at_row(number)
-            made = called(function, row, number)
-        yield made
+        yield _one(function, row, run, number)
+
+
+def _one(function: Callable[[Row], Row], row: Row, run: EpochRun, number: int) -> Row:
+    with drawing(run):
+        at_row(number)
+        return called(function, row, number)
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """A row and its number, as which it is shown."""
+
+    number: int
+    row: Row
+
+    @classmethod
+    def all(cls, items: Iterable[tuple[int, Row]]) -> Iterator[_Numbered]:
+        return (cls(*item) for item in items)
+
+    def __str__(self) -> str:
+        return str(self.number)
 
 
 def _shared(
@@ -80,6 +105,32 @@ def in_order(items: Iterator[T], work: Callable[[T], R], workers: int) -> Iterat
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def forgiving(count: Iterable[T], make: Callable[[T], Row], what: str) -> Iterator[Row]:
+    """A row for each item; of an item whose row cannot be made what `config.set_error_samples_mode` says."""
+    mode = config.get_error_samples_mode()
+    last: Row | None = None
+    missing = 0
+    for item in count:
+        try:
+            row = make(item)
+        except BaseException as error:
+            if mode is ErrorSamplesMode.RETURN or not isinstance(error, Exception):
+                raise
+            words = error.diagnostics[0].message if isinstance(error, MscError) else f"{type(error).__name__}: {error}"
+            done = "is left out" if mode is ErrorSamplesMode.SKIP else "is replaced by another one"
+            notices.warn(Diagnostic("MSC1313", f"{what} {item} {done}: {words}"))
+            if mode is ErrorSamplesMode.REPLACE:
+                if last is None:
+                    missing += 1
+                else:
+                    yield own_row(last)
+            continue
+        for _ in range(missing):
+            yield own_row(row)
+        missing, last = 0, own_row(row) if mode is ErrorSamplesMode.REPLACE else None
+        yield row
 
 
 def _part(rows: Iterable[Row]) -> _Part:

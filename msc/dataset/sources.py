@@ -12,10 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from msc.dataset import arguments
+from msc.dataset import arguments, config
 from msc.dataset.arguments import names, optional_count, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.blocks import RowReader
+from msc.dataset.config import ErrorSamplesMode
+from msc.dataset.mapping import forgiving
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
 from msc.dataset.values import Array, Row, as_array, converted, own_row
@@ -80,7 +82,13 @@ class IndexedDataset(Dataset):
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         order = self._order(run)
-        return (own_row(self.row(int(k))) for k in order[start:])
+        if config.get_error_samples_mode() is ErrorSamplesMode.SKIP:
+            return skipping(forgiving(map(int, order), lambda k: own_row(self.row(k)), self._named), start)
+        return forgiving(map(int, order[start:]), lambda k: own_row(self.row(k)), self._named)
+
+    @property
+    def _named(self) -> str:
+        return f"row of {type(self).__name__} with number"
 
     def _order(self, run: EpochRun) -> Any:
         total = self.total()
@@ -270,6 +278,45 @@ class GeneratorDataset(IndexedDataset):
     @cached_property
     def _counted(self) -> int:
         return sum(1 for _ in self._read())
+
+
+class PaddedDataset(GeneratorDataset):
+    """Rows that are given as dictionaries: behind others, `data + PaddedDataset(rows)` fills up what shards lack."""
+
+    def __init__(self, padded_samples: Any) -> None:
+        rows: list[Any] = list(padded_samples) if isinstance(padded_samples, list | tuple) else []
+        if not rows or not all(isinstance(row, Mapping) and row.keys() == rows[0].keys() for row in rows):
+            refuse("padded_samples", padded_samples, "a list of dictionaries with the same columns", is_type=True)
+        super().__init__([tuple(row.values()) for row in rows], list(rows[0]), shuffle=False)
+
+
+class DatasetCache:
+    """For programs that make a cache of rows: sources hold what they read, and rows are read where they lie."""
+
+    def __init__(
+        self,
+        session_id: int,
+        size: int = 0,
+        spilling: bool = False,
+        hostname: str | None = None,
+        port: int | None = None,
+        num_connections: int | None = None,
+        prefetch_size: int | None = None,
+    ) -> None:
+        arguments.count("session_id", session_id, 0)
+        unused(
+            "DatasetCache",
+            size=size,
+            spilling=spilling,
+            hostname=hostname,
+            port=port,
+            num_connections=num_connections,
+            prefetch_size=prefetch_size,
+        )
+
+    def get_stat(self) -> dict[str, int]:
+        """How many rows it holds: none."""
+        return {"avg_cache_sz": 0, "num_mem_cached": 0, "num_disk_cached": 0}
 
 
 def _numpy_type(kind: Any) -> np.dtype[Any]:

@@ -18,6 +18,7 @@ from msc.dataset import arguments, config
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.blocks import Column, MapChain, MapStep, RowReader, rows_of
+from msc.dataset.config import ErrorSamplesMode
 from msc.dataset.mapping import mapped
 from msc.dataset.runs import EpochRun, at_function
 from msc.dataset.transforms.general import Compose, Transform
@@ -33,10 +34,17 @@ class DerivedDataset(Dataset):
     def __init__(self, source: Dataset) -> None:
         self.source = source
 
-    @cached_property
+    @property
     def chain(self) -> MapChain:
-        """The stages from this one down that take whole blocks."""
-        return MapChain(self)
+        """The stages from this one down that take whole blocks: which ones those are, the mode of errors decides."""
+        mode = config.get_error_samples_mode()
+        if mode not in self._chains:
+            self._chains[mode] = MapChain(self)
+        return self._chains[mode]
+
+    @cached_property
+    def _chains(self) -> dict[ErrorSamplesMode, MapChain]:
+        return {}
 
     @property
     def in_blocks(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -161,6 +169,8 @@ class MapDataset(DerivedDataset):
 
     @property
     def is_chained(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if config.get_error_samples_mode() is not ErrorSamplesMode.RETURN:
+            return False
         return self.own_transforms == len(self.functions) and len(self.change.outputs) == 1
 
     def chained(self, columns: list[Column], depth: int) -> list[Column]:
@@ -172,6 +182,8 @@ class MapDataset(DerivedDataset):
         return [column.then(steps) if k == taken else column for k, column in enumerate(columns)]
 
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
+        if config.get_error_samples_mode() is ErrorSamplesMode.SKIP:
+            return skipping(self._one_by_one(run, 0), start)
         return rows_of(self, run, start, self._one_by_one) if self.in_blocks else self._one_by_one(run, start)
 
     def _one_by_one(self, run: EpochRun, start: int) -> Iterator[Row]:

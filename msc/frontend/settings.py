@@ -35,6 +35,7 @@ _ONE_THREAD = "one thread makes these rows"
 _PLANNED = "memory is planned when a graph is compiled"
 _ONE_DEVICE = "there is one device, the CPU"
 _NO_CACHE = "rows are read where they lie"
+_NOT_TUNED = "`explain` says how a pipeline is made; nothing is tuned while it runs"
 _LOCKS = "updates of one process need no lock"
 _TUNED = "msc chooses the code of a kernel by a cost model; `msc tune` measures"
 _ON_CPU = "msc computes on the CPU, or on a simulated Ascend"
@@ -49,6 +50,24 @@ SETTINGS: Mapping[str, Setting] = {
     "GeneratorDataset.python_multiprocessing": Setting(_ONE_PROCESS, (True, False)),
     "operator": Setting("rows are dictionaries", refused=True),
     "parallel_writer": Setting("rows are written as they come", (False,)),
+    "autotune_interval": Setting(_NOT_TUNED, (0,)),
+    "auto_num_workers": Setting(_NOT_TUNED, (False,)),
+    "debug_mode": Setting(_ONE_PROCESS, (False,)),
+    "dynamic_shape": Setting("each shape is compiled when it comes", (False,)),
+    "enable_autotune": Setting(_NOT_TUNED, (False,)),
+    "enable_shared_mem": Setting(_ONE_PROCESS, (True,)),
+    "enable_watchdog": Setting(_ONE_PROCESS, (True,)),
+    "fast_recovery": Setting("a pass can begin at any row", (True,)),
+    "monitor_sampling_interval": Setting(_NOT_TUNED, (1000,)),
+    "multiprocessing_start_method": Setting(_ONE_PROCESS, ("fork",)),
+    "multiprocessing_timeout_interval": Setting(_ONE_PROCESS, (300,)),
+    "numa_enable": Setting(_ONE_PROCESS, (False,)),
+    "DatasetCache.size": Setting(_NO_CACHE, (0,)),
+    "spilling": Setting(_NO_CACHE, (False,)),
+    "hostname": Setting(_NO_CACHE),
+    "port": Setting(_NO_CACHE),
+    "num_connections": Setting(_NO_CACHE),
+    "prefetch_size": Setting(_NO_CACHE),
     "max_rowsize": Setting(_ONE_PROCESS),
     "cache": Setting(_NO_CACHE),
     "callbacks": Setting("callbacks of pipelines are not called", refused=True),

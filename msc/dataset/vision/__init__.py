@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 import sys
 
 from msc.dataset.vision import pixels
+from msc.dataset.vision.enhancements import (
+    AdjustGamma, AdjustSharpness, AutoContrast, CutMixBatch, Equalize, GaussianBlur, ImageBatchFormat,
+    LinearTransformation, MixUpBatch, NormalizePad, Posterize, RandomAdjustSharpness, RandomAutoContrast,
+    RandomColor, RandomEqualize, RandomGrayscale, RandomInvert, RandomLighting, RandomPosterize, RandomResize,
+    RandomSelectSubpolicy, RandomSharpness, RandomSolarize, ResizedCrop, SliceMode, SlicePatches, Solarize,
+    UniformAugment,
+)
 from msc.dataset.vision.pixels import Border, ConvertMode, Inter
 from msc.dataset.vision.random_transforms import (
     CutOut, RandomAffine, RandomColorAdjust, RandomCrop, RandomCropDecodeResize, RandomErasing, RandomHorizontalFlip,
@@ -19,16 +26,22 @@ from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 
 __all__ = [
-    "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustHue", "AdjustSaturation", "Border", "CenterCrop",
-    "ConvertColor", "ConvertMode", "Crop", "CutOut", "Decode", "Grayscale", "HorizontalFlip", "Inter", "Invert",
-    "Normalize", "Pad", "RandomAffine", "RandomColorAdjust", "RandomCrop", "RandomCropDecodeResize", "RandomErasing",
-    "RandomHorizontalFlip", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Rescale", "Resize", "Rotate",
-    "ToNumpy", "ToPIL", "ToTensor", "VerticalFlip",
+    "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation",
+    "AdjustSharpness", "AutoContrast", "Border", "CenterCrop", "ConvertColor", "ConvertMode", "Crop", "CutMixBatch",
+    "CutOut", "Decode", "Equalize", "GaussianBlur", "Grayscale", "HorizontalFlip", "ImageBatchFormat", "Inter",
+    "Invert", "LinearTransformation", "MixUpBatch", "Normalize", "NormalizePad", "Pad", "Posterize",
+    "RandomAdjustSharpness", "RandomAffine", "RandomAutoContrast", "RandomColor", "RandomColorAdjust", "RandomCrop",
+    "RandomCropDecodeResize", "RandomEqualize", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip",
+    "RandomInvert", "RandomLighting", "RandomPosterize", "RandomResize", "RandomResizedCrop", "RandomRotation",
+    "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize", "RandomVerticalFlip", "Rescale", "Resize",
+    "ResizedCrop", "Rotate", "SliceMode", "SlicePatches", "Solarize", "ToNumpy", "ToPIL", "ToTensor",
+    "UniformAugment", "VerticalFlip",
 ]
 
 sys.modules[f"{__name__}.utils"] = pixels  # where MindSpore has Inter and Border
 
-publish(globals(), [name for name in __all__ if name not in ("Border", "ConvertMode", "Inter")], "dataset.vision")
+_MODES = ("Border", "ConvertMode", "ImageBatchFormat", "Inter", "SliceMode")
+publish(globals(), [name for name in __all__ if name not in _MODES], "dataset.vision")
 
 
 if not TYPE_CHECKING:  # a checker knows the names that there are

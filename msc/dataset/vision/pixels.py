@@ -251,8 +251,9 @@ def luminance(picture: Array) -> Array:
 
 
 def mixed(picture: Array, other: Array | float, factor: float) -> Array:
-    """Between another image, at 0, and this one, at 1; beyond it above 1."""
-    return rounded(other + (picture.astype(np.float64) - other) * factor, picture)
+    """Between another image, at 0, and this one, at 1; beyond it above 1. Halves are rounded as OpenCV does."""
+    made = other + (picture.astype(np.float64) - other) * factor
+    return rounded(made if picture.dtype.kind == "f" else np.rint(made), picture)
 
 
 def hue_turned(picture: Array, turn: float) -> Array:

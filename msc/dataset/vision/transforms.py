@@ -393,7 +393,9 @@ class AdjustSaturation(ImageTransform):
 
     def changed(self, picture: Array) -> Any:
         return (
-            pixels.mixed(picture, pixels.luminance(picture)[..., None], self._factor) if picture.ndim == 3 else picture
+            pixels.mixed(picture, pixels.rounded(pixels.luminance(picture), picture)[..., None], self._factor)
+            if picture.ndim == 3
+            else picture
         )
 
 

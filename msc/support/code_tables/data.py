@@ -15,4 +15,16 @@ CODES = (
         "`FileWriter` writes rows that have all fields of its schema, with values of their types: int32, int64, "
         "float32, float64, string, bytes, and arrays of numbers that have a shape. It replaces files if told so.",
     ),
+    Code(
+        "MSC1312",
+        "rows that nobody lets through",
+        "`sync_wait` holds rows back until `sync_update` is called with its condition. It was not called for as long "
+        "as `ds.config.set_callback_timeout` says. An iterator reads ahead, and waits there.",
+    ),
+    Code(
+        "MSC1313",
+        "a row that cannot be read or mapped",
+        "`ds.config.set_error_samples_mode` asks to leave such rows out, or to put another row in their place. The "
+        "message has the error, with the file that is damaged.",
+    ),
 )

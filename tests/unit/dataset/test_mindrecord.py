@@ -12,7 +12,8 @@ import pytest
 
 import msc
 import msc.dataset as ds
-from msc.dataset.mindrecord import FileReader, FileWriter, MindRecordSchema, narrowed, packed, widened
+from msc.dataset.mindrecord import FileReader, FileWriter
+from msc.dataset.record_values import MindRecordSchema, narrowed, packed, widened
 
 SCHEMA = {
     "label": {"type": "int32"},
