@@ -19,7 +19,7 @@ from msc.support.diagnostics import MscError
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "scalar_backend"
-SAMPLES = ("mlp", "lenet5", "resnet_tiny", "attention")
+SAMPLES = ("mlp", "lenet5", "attention")
 
 
 @pytest.fixture(autouse=True)

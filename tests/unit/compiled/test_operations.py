@@ -1,7 +1,7 @@
 """Every operation of the ms dialect through the whole compiler, against the interpreter.
 
-A test compiles some hundred cases as one program. Of the element types other than f32 a run takes a part of the shapes,
-another one for each type; `MSC_TESTS=large` takes all.
+A test compiles some hundred cases as one program. A run takes a part of the shapes, another one for each element type;
+`MSC_TESTS=large` takes all.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tests.unit.compiled.programs import Array, Case, compiled, interpreted, pro
 from tests.unit.compiled.values import assert_close, inputs
 
 BATCH = 150
-PART = 7
-"""One of so many cases is in a small run, of every element type but f32; of other targets likewise."""
+PART = 14
+"""One of so many cases is in a small run, and the first one of every operation."""
 
 
 def chosen(dtype: str, large: bool, part: int = PART) -> Sequence[Case]:
-    """All cases of f32; of the others one in `part`, and at least one of every operation."""
+    """All cases in a large run; else one in `part`, and at least one of every operation."""
     cases = cases_of(dtype)
-    if large or part == 1:
+    if large:
         return cases
     first = {operation.split()[0]: (operation, types) for operation, types in reversed(cases)}
     start = sum(map(ord, dtype)) % part
@@ -62,9 +62,9 @@ def check_all(cases: Sequence[Case], folder: Path, **options: Any) -> None:
         check(cases[start : start + BATCH], folder, **options)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_f32(tmp_path: Path, part: int) -> None:
-    check_all(cases_of("f32")[part::4], tmp_path)
+@pytest.mark.parametrize("half", range(2))
+def test_f32(tmp_path: Path, large: bool, half: int) -> None:
+    check_all(chosen("f32", large, 3)[half::2], tmp_path)
 
 
 @pytest.mark.parametrize("dtype", [t for t in ELEMENT_TYPES if t != "f32"])
@@ -88,7 +88,7 @@ def test_as_users_build_it(tmp_path: Path, large: bool) -> None:
 )
 def test_no_access_outside_a_buffer_and_nothing_undefined(tmp_path: Path, large: bool, dtype: str, march: str) -> None:
     """Under AddressSanitizer and UndefinedBehaviorSanitizer; conversions out of range are not among it."""
-    cases = chosen(dtype, large, 12)
+    cases = chosen(dtype, large) if (dtype, march) == ("f32", "native") or large else cases_of(dtype)[::PART]
     for start in range(0, len(cases), BATCH):
         batch, folder = cases[start : start + BATCH], tmp_path / str(start)
         folder.mkdir()

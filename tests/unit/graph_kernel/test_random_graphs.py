@@ -129,7 +129,7 @@ def graphs(draw: st.DrawFn) -> str:
     return graph.text()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs())
 def test_passes_keep_what_a_graph_computes(text: str) -> None:
     module = read(text)

@@ -100,7 +100,7 @@ def check(text: str, folder: Path) -> CompiledModel:
     return one
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.sampled_from(sorted(UPDATES)), st.integers(8, 70), st.integers(2, 70), st.integers(2, 70))
 def test_updates_of_layers_are_the_interpreters(
     tmp_path_factory: pytest.TempPathFactory, update: str, rows: int, n: int, k: int
@@ -108,7 +108,7 @@ def test_updates_of_layers_are_the_interpreters(
     check(model(update, rows, n, k), tmp_path_factory.mktemp("states"))
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(st.sampled_from([1, 2]), st.integers(1, 20), st.integers(1, 5))
 def test_updates_of_convolutions_are_the_interpreters(
     tmp_path_factory: pytest.TempPathFactory, groups: int, outputs: int, inputs: int

@@ -158,7 +158,7 @@ def test_isl_refuses_exactly_the_orders_that_break_a_conflict(name: str) -> None
 MATMUL = matmul_relu(7, 10, 12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_tiles_of_all_axes_at_any_depth_run_everything_once_in_order(data: st.DataObject) -> None:
     """Up to two levels of tiles of rows and of the sum: constant bounds, every instance once, no conflict broken."""

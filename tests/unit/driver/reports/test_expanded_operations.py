@@ -39,7 +39,7 @@ def test_operations(tmp_path: Path) -> None:
     check_all([as_case(*case) for case in CASES], tmp_path)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs())
 def test_random_graph(text: str) -> None:
     module = read(text)

@@ -85,7 +85,7 @@ def test_both_modes_agree(case: Case) -> None:
 
 
 @given(cases=random_cases(6))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_both_modes_agree_on_any_shape(cases: list[Case]) -> None:
     for case in cases:
         if is_checked(case):

@@ -281,7 +281,7 @@ INPUTS = (
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs())
 def test_buffers_hold_what_the_tensors_are(text: str) -> None:
     expected = evaluate(parse(text), INPUTS, {})

@@ -98,7 +98,7 @@ def parse(text: str) -> ModuleOp:
 
 
 @pytest.mark.parametrize("target", ["generic", "x86-64-v3", "x86-64-v4"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(kernels())
 def test_vectors_compute_what_the_loop_does(target: str, text: str) -> None:
     """Or there are none: a loop with a quotient in an index is refused, and never runs as something else."""
