@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "explain": "Explain the kernels of a model, or a diagnostic code.",
     "inspect": "Show what a model, an artifact or a file of weights holds.",
     "import": "Turn a model of another format into .mir text and its weights beside it.",
+    "quantize": "Quantise a model to 8-bit integers by calibration data.",
     "opt": "Run passes over a module and print it.",
     "sim": "Simulate a kernel on the cores of an accelerator, or a list of cases.",
     "parallel": "Plan a model on many devices: layouts, memory and time before they are booked.",

@@ -51,7 +51,7 @@ def captured_file(model: str, types: Mapping[str, str], init: Path | None) -> Im
 
 def _target(path: Path, text: str) -> Any:
     """The Cell or function that `Net` or `Net(10)` is in a file."""
-    module = _run(path)
+    module = run_file(path)
     own = {k: v for k, v in vars(module).items() if getattr(v, "__module__", module.__name__) == module.__name__}
     cells = {name: value for name, value in own.items() if _is_cell(value)}
     name, called, _ = text.partition("(")
@@ -104,7 +104,7 @@ def _constructor_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
         raise MscError(Diagnostic("MSC0852", message)) from error
 
 
-def _run(path: Path) -> ModuleType:
+def run_file(path: Path) -> ModuleType:
     """The module of a file, which sees the files beside it as a script would."""
     read_source(path)
     name = f"msc_model_{path.stem}"

@@ -43,6 +43,7 @@ LEVELS: dict[str, int] = {
     "driver": 11,
     "formats": 9,
     "model_zoo": 9,
+    "quantization": 9,
     "mindspore": 11,
 }
 """The thin public modules beside them (`msc.context`, ...) may import anything, and nothing imports them."""

@@ -68,13 +68,13 @@ def _quantisation(w: Writer, op: QuantisationOp, *inputs: str) -> str:
     reals = {op.dtype(1), op.dtype(0) if operator == "QuantizeLinear" else op.result_dtype()}
     shapes = {shape(each) for each in op.operands[1:]}
     axes = [a for a, n in enumerate(shape(op.scale), len(shape(op.x)) - len(shape(op.scale))) if n != 1]
-    if operator is None or whole not in ("i8", "ui8") or reals != {"f32"} or len(shapes) > 1 or len(axes) > 1:
+    if operator is None or whole not in ("i8", "ui8", "i32") or reals != {"f32"} or len(shapes) > 1 or len(axes) > 1:
         reads = [Read(k, AffineMap(0, 0, ()), op.dtype(k)) for k in range(len(inputs))]
         return _scalar(w, op.scalar(*reads), inputs, {})
     x, *given = inputs
     if len(shape(op.scale)) != len(axes):
         given = [w("Reshape", each, w.ints([-1] if axes else [])) for each in given]
-    if op.zero is None:
+    if op.zero is None and whole != "i32":
         zero = np.zeros([shape(op.scale)[a - len(shape(op.x))] for a in axes], numpy_dtype(whole))
         given.append(w.constant(zero))
     return w(operator, x, *given, axis=axes[0] if axes else 0)
