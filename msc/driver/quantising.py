@@ -25,7 +25,7 @@ from msc.driver.options import CompileOptions, Reporting
 from msc.formats.capture import capture
 from msc.ir.verification import verify_module
 from msc.quantization.copies import Compiler, Rows, Run, StoredGraph
-from msc.quantization.data import Input, rows_of
+from msc.quantization.data import InputType, rows_of
 from msc.quantization.integers import Scheme
 from msc.quantization.quantizing import Preferences, QuantizedModel, Which, quantize_model, with_operators
 from msc.quantization.ranges import METHODS, Grid
@@ -132,7 +132,9 @@ def quantize_loaded(
     compilation = compile_model(model, options, OPT.name)
     graph = StoredGraph(compilation.module, compilation.model.weights())
     graph.module.attributes.pop(TARGET, None)
-    inputs = [Input(each.name, each.shape, np.dtype(numpy_dtype(each.dtype))) for each in input_tensors(graph.module)]
+    inputs = [
+        InputType(each.name, each.shape, np.dtype(numpy_dtype(each.dtype))) for each in input_tensors(graph.module)
+    ]
     rows: Rows = [{}] if preferences.scheme.dynamic else rows_of(data, inputs)
     made = quantize_model(graph, rows, _compiler(options), preferences)
 

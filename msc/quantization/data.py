@@ -14,7 +14,7 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 
 @dataclass(frozen=True)
-class Input:
+class InputType:
     """An input of the model: its name, its shape and its NumPy type."""
 
     name: str
@@ -22,7 +22,7 @@ class Input:
     dtype: np.dtype[Any]
 
 
-def rows_of(data: object, inputs: Sequence[Input], most: int = 512) -> Rows:
+def rows_of(data: object, inputs: Sequence[InputType], most: int = 512) -> Rows:
     """The inputs of at most so many calls.
 
     `data` is an array, or a dict of arrays by the names of the inputs, with all samples along axis 0; or it gives
@@ -42,7 +42,7 @@ def rows_of(data: object, inputs: Sequence[Input], most: int = 512) -> Rows:
     return rows[:most]
 
 
-def _named(sample: object, inputs: Sequence[Input]) -> dict[str, Array]:
+def _named(sample: object, inputs: Sequence[InputType]) -> dict[str, Array]:
     if isinstance(sample, Mapping):
         given = {str(name): _array(value) for name, value in cast(Mapping[object, object], sample).items()}
         names = [each.name for each in inputs]
@@ -62,7 +62,7 @@ def _array(value: object) -> Array:
     return np.asarray(asnumpy() if callable(asnumpy) else value)
 
 
-def _split(arrays: Mapping[str, Array], inputs: Sequence[Input]) -> list[dict[str, Array]]:
+def _split(arrays: Mapping[str, Array], inputs: Sequence[InputType]) -> list[dict[str, Array]]:
     """One dict for each call."""
     apart = {each.name: _calls(arrays[each.name], each) for each in inputs}
     counts = {len(calls) for calls in apart.values()}
@@ -72,7 +72,7 @@ def _split(arrays: Mapping[str, Array], inputs: Sequence[Input]) -> list[dict[st
     return [dict(zip(apart, row, strict=True)) for row in zip(*apart.values(), strict=True)]
 
 
-def _calls(array: Array, wanted: Input) -> list[Array]:
+def _calls(array: Array, wanted: InputType) -> list[Array]:
     """An array along axis 0, in pieces of the input's shape."""
     if not np.can_cast(array.dtype, wanted.dtype, "same_kind"):
         raise _wrong(f"input '{wanted.name}' is {wanted.dtype}, its calibration data {array.dtype}")
