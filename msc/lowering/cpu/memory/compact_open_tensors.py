@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.properties import PLACED
 from msc.dialects.loop import CallRowsOp
 from msc.dialects.ms.attributes import MS_ROLE
-from msc.dialects.open_sizes import COMPACT, WHOLE, argument_sizes, compact_extents, valid_tensor
+from msc.dialects.open_sizes import COMPACT, argument_sizes, compact_extents, valid_tensor
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import static_shape
@@ -109,7 +109,7 @@ class _Compacting:
         given = self._entry.arg_attrs
         attributes = DictionaryAttr({}).data if given is None else given.data[argument.index].data
         role = attributes.get(MS_ROLE)
-        if argument in self._sizes or WHOLE in attributes or role not in (None, *map(StringAttr, ("input", "output"))):
+        if argument in self._sizes or role not in (None, *map(StringAttr, ("input", "output"))):
             return None
         valid = valid_tensor(attributes, static_shape(argument), list(self._sizes.values()))
         if all(map(is_whole, valid[1:])):
