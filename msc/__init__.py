@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from msc import numpy as numpy
     from msc import ops as ops
     from msc import runtime as runtime
+    from msc import scipy as scipy
     from msc import train as train
     from msc.common import dtype as dtype
     from msc.common.api import jit_class as jit_class
@@ -217,7 +218,7 @@ _EXPORTS = {
 }
 """Public name -> (module, attribute)."""
 
-_MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops", "runtime", "train"})
+_MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops", "runtime", "scipy", "train"})
 """Modules that are there after `import msc`, as in MindSpore."""
 
 

@@ -56,8 +56,24 @@ def array(obj: Data, dtype: DTypeLike | None = None, copy: bool = True, ndmin: i
     """A tensor of data, with axes of size 1 in front up to rank `ndmin`."""
     del copy
     wanted = None if dtype is None else as_dtype(dtype)
-    x = (obj if wanted is None else cast(obj, wanted)) if isinstance(obj, Tensor) else Tensor(obj, wanted)
+    if isinstance(obj, Tensor):
+        x = obj if wanted is None else cast(obj, wanted)
+    else:
+        x = Tensor(obj, wanted)
+        x = cast(x, dtypes.int32) if wanted is None and x.dtype is dtypes.int64 and is_plain(obj) else x
     return ops.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else x
+
+
+def as_sequence(value: Any) -> Sequence[Any]:
+    """The value, of which is known that it is a sequence."""
+    return value
+
+
+def is_plain(value: object) -> bool:
+    """Whether data are Python's own numbers, of which integers become Int32, as in MindSpore."""
+    if type(value) in (list, tuple):
+        return not [v for v in as_sequence(value) if not is_plain(v)]
+    return type(value) in (bool, int, float)
 
 
 def asarray(a: Data, dtype: DTypeLike | None = None) -> Tensor:
@@ -111,9 +127,15 @@ def full_like(a: Data, fill_value: Number, dtype: DTypeLike | None = None) -> Te
     return ops.full_like(asarray(a), fill_value, dtype=dtype)
 
 
+def all_integers(*numbers: Any) -> bool:
+    """Whether all numbers that are given are integers."""
+    return not [n for n in numbers if n is not None and not isinstance(n, int)]
+
+
 def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: DTypeLike | None = None) -> Tensor:
     """Numbers from start up to but without stop, step apart."""
-    return ops.arange(start, stop, step, dtype=dtype)
+    whole = all_integers(start, stop, step)
+    return ops.arange(start, stop, step, dtype=dtypes.int32 if dtype is None and whole else dtype)
 
 
 def linspace(start: Number, stop: Number, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Tensor:

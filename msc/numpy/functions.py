@@ -170,7 +170,8 @@ def where(condition: Data, x: Data = None, y: Data = None) -> Any:
     """X where the condition holds, y elsewhere; without these, the places where it holds."""
     if x is None or y is None:
         return ops.nonzero(asarray(condition), as_tuple=True)
-    data = (v if isinstance(v, bool | int | float) else asarray(v) for v in (x, y))
+    numbers = isinstance(x, bool | int | float) and isinstance(y, bool | int | float)
+    data = (v if isinstance(v, bool | int | float) and not numbers else asarray(v) for v in (x, y))
     return ops.where(asarray(condition), *data)
 
 
@@ -282,13 +283,13 @@ def array_equal(a1: Data, a2: Data) -> Tensor:
 def bincount(x: Data, weights: Data = None, minlength: int = 0) -> Tensor:
     """How often each integer stands in a vector."""
     given = None if weights is None else concrete(asarray(weights), "bincount")
-    return Tensor.of(np.bincount(concrete(asarray(x), "bincount"), given, minlength))
+    return Tensor.of(np.bincount(concrete(asarray(x), "bincount"), given, minlength).astype(np.float32))
 
 
 def histogram(a: Data, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements lie between neighbouring edges, and the edges."""
     counts, edges = np.histogram(concrete(asarray(a), "histogram"), bins, range)
-    return Tensor.of(counts), Tensor.of(edges.astype(np.float32))
+    return Tensor.of(counts.astype(np.float32)), Tensor.of(edges.astype(np.float32))
 
 
 def convolve(a: Data, v: Data, mode: str = "full") -> Tensor:

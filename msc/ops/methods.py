@@ -83,7 +83,7 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
-def scalar_to_tensor(input_x: bool | float, dtype: DTypeLike | None = None) -> Tensor:
+def scalar_to_tensor(input_x: bool | float, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """A number as a tensor of rank 0."""
     return Tensor(input_x, dtype)
 

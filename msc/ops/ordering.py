@@ -21,19 +21,19 @@ __all__ = ["argsort", "cummax", "cummin", "cumprod", "median", "searchsorted", "
 @tensor_method("argsort")
 @flexible
 def argsort(input: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The indices that sort along an axis; equal elements keep their order. Int64."""
+    """The indices that sort along an axis; equal elements keep their order. Int32."""
     return sort(input, axis, descending)[1]
 
 
 @flexible
 def sort(input_x: Tensor, axis: int = -1, descending: bool = False, *, stable: bool = True) -> tuple[Tensor, Tensor]:
-    """The elements in order along an axis, and where they stood (Int64); equal ones keep their order."""
+    """The elements in order along an axis, and where they stood (Int32); equal ones keep their order."""
     x = only_tensor(input_x, "sort")
     if x.ndim == 0:
-        return x, Tensor(0)
+        return x, Tensor(0, dtypes.int32)
     a = axis_of(x, axis, "sort")
     places = apply("argsort", x, axis=a, descending=descending)
-    return apply("gather_elements", x, places, axis=a), places
+    return apply("gather_elements", x, places, axis=a), cast_to(places, dtypes.int32)
 
 
 @tensor_method("sort")
@@ -64,8 +64,8 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, *, right: bool = False
 
 def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The middle element along an axis, the lower one of two, and where it stands."""
-    values, places = sort(input, axis)
-    a = axis_of(input, axis, "median")
+    values, order = sort(input, axis)
+    a, places = axis_of(input, axis, "median"), cast_to(order, dtypes.int64)
     middle = (input.shape[a] - 1) // 2
     found = narrow(values, a, middle, 1), narrow(places, a, middle, 1)
     return found if keepdims else cast(Any, tuple(apply("squeeze", v, axis=(a,)) for v in found))
@@ -85,8 +85,9 @@ def cummax(input: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
 @flexible
 def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-    """The smallest element up to each one along an axis, and where it stands last."""
-    return _running_extreme(x, axis, "minimum", "less_equal")
+    """The smallest element up to each one along an axis, and where it stands last (Int32)."""
+    values, places = _running_extreme(x, axis, "minimum", "less_equal")
+    return values, cast_to(places, dtypes.int32)
 
 
 def _running(x: Tensor, axis: int, operation: str, function: str, **properties: bool) -> Tensor:

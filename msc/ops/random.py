@@ -5,7 +5,7 @@ Permutations and draws of categories need the elements of tensors, so that a cap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,11 @@ def _draws(what: str, seed: int | None = None) -> np.random.Generator:
     if INSTALLED.builder is not None and not getattr(INSTALLED.builder, "runs_at_once", False):
         raise NeedsValue(f"{what}, which draws random numbers at every call,")
     return generator() if not seed else np.random.default_rng(seed)
+
+
+def drawn(what: str, seed: int | None, function: Callable[[np.random.Generator], Any], dtype: DTypeLike) -> Tensor:
+    """What a function draws from a generator, outside of graphs."""
+    return _tensor(function(_draws(what, seed)), dtype)
 
 
 def _tensor(array: Array, dtype: DTypeLike | None = None) -> Tensor:

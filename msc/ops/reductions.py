@@ -113,7 +113,7 @@ def min(input: Tensor, axis: int | None = None, keepdims: bool = False) -> tuple
     """The smallest elements along an axis, and where they stand (Int64); without an axis the smallest of all, and 0."""
     if axis is None:
         return amin(input), Tensor(0, dtypes.int64)
-    return _first("reduce_min", input, axis, keepdims, "min"), argmin(input, axis, keepdims)
+    return _first("reduce_min", input, axis, keepdims, "min"), _place("argmin", input, axis, keepdims)
 
 
 @tensor_method("max")
@@ -168,8 +168,8 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 @tensor_method("argmin")
 @flexible
 def argmin(input: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element stands along an axis, or in the flattened tensor; Int64."""
-    return _place("argmin", input, axis, keepdims)
+    """Where the smallest element stands along an axis, or in the flattened tensor; Int32."""
+    return cast(_place("argmin", input, axis, keepdims), dtypes.int32)
 
 
 @tensor_method("argmax_with_value")
@@ -183,7 +183,7 @@ def max_with_index(input: Tensor, axis: int = 0, keep_dims: bool = False) -> tup
 @flexible
 def min_with_index(input: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest elements along an axis, and where they stand."""
-    return _first("reduce_min", input, axis, keep_dims, "min"), argmin(input, axis, keep_dims)
+    return _first("reduce_min", input, axis, keep_dims, "min"), _place("argmin", input, axis, keep_dims)
 
 
 @tensor_method("all")
@@ -246,8 +246,10 @@ def std_mean(input: Tensor, axis: Axes = None, ddof: float = 0, keepdims: bool =
 @tensor_method("cumsum")
 @flexible
 def cumsum(x: Tensor, axis: int, dtype: DTypeLike | None = None) -> Tensor:
-    """The sums of the elements up to each one along an axis; of integers in Int64."""
-    return apply("cumsum", _accumulated(only_tensor(x, "cumsum"), dtype), axis=axis)
+    """The sums of the elements up to each one along an axis, in their element type; of booleans in Int64."""
+    given = only_tensor(x, "cumsum")
+    wanted = given.dtype if dtype is None and given.dtype is not dtypes.bool_ else dtype
+    return apply("cumsum", _accumulated(given, wanted), axis=axis)
 
 
 @tensor_method("logsumexp")

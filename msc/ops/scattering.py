@@ -89,7 +89,8 @@ tensor_method("scatter")(scatter)
 tensor_method("scatter_add")(scatter_add)
 
 
-def _scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, reduce: str, function: str) -> Tensor:
+def scatter_nd_joined(x: Tensor, indices: Tensor, updates: Tensor, reduce: str, function: str) -> Tensor:
+    """Parts of x that tuples point at, joined with the updates."""
     index = integer_indices(indices, function)
     depth = index.shape[-1]
     rows, count = math.prod(x.shape[:depth]), math.prod(index.shape[:-1])
@@ -106,37 +107,37 @@ def _scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, reduce: str, functi
 
 def tensor_scatter_update(input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """X with the updates where tuples in the last axis of the indices point."""
-    return _scatter_nd(input_x, indices, updates, "update", "tensor_scatter_update")
+    return scatter_nd_joined(input_x, indices, updates, "update", "tensor_scatter_update")
 
 
 @tensor_method("tensor_scatter_add")
 def tensor_scatter_add(input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """X with the updates added where tuples in the last axis of the indices point."""
-    return _scatter_nd(input_x, indices, updates, "add", "tensor_scatter_add")
+    return scatter_nd_joined(input_x, indices, updates, "add", "tensor_scatter_add")
 
 
 @tensor_method("tensor_scatter_sub")
 def tensor_scatter_sub(input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """X with the updates subtracted where tuples in the last axis of the indices point."""
-    return _scatter_nd(input_x, indices, updates, "sub", "tensor_scatter_sub")
+    return scatter_nd_joined(input_x, indices, updates, "sub", "tensor_scatter_sub")
 
 
 @tensor_method("tensor_scatter_mul")
 def tensor_scatter_mul(input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """X with the updates multiplied in where tuples in the last axis of the indices point."""
-    return _scatter_nd(input_x, indices, updates, "mul", "tensor_scatter_mul")
+    return scatter_nd_joined(input_x, indices, updates, "mul", "tensor_scatter_mul")
 
 
 @tensor_method("tensor_scatter_max")
 def tensor_scatter_max(input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """X with the larger of both where tuples in the last axis of the indices point."""
-    return _scatter_nd(input_x, indices, updates, "max", "tensor_scatter_max")
+    return scatter_nd_joined(input_x, indices, updates, "max", "tensor_scatter_max")
 
 
 @tensor_method("tensor_scatter_min")
 def tensor_scatter_min(input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """X with the smaller of both where tuples in the last axis of the indices point."""
-    return _scatter_nd(input_x, indices, updates, "min", "tensor_scatter_min")
+    return scatter_nd_joined(input_x, indices, updates, "min", "tensor_scatter_min")
 
 
 tensor_method("tensor_scatter_update")(tensor_scatter_update)
@@ -145,7 +146,7 @@ tensor_method("tensor_scatter_update")(tensor_scatter_update)
 def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with the updates added where tuples in the last axis of the indices point."""
     zeros = Tensor.of(np.zeros(tuple(shape), updates.dtype.numpy))
-    return _scatter_nd(zeros, indices, updates, "add", "scatter_nd")
+    return scatter_nd_joined(zeros, indices, updates, "add", "scatter_nd")
 
 
 def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int) -> Tensor:

@@ -38,6 +38,7 @@ LEVELS: dict[str, int] = {
     "common": 8,
     "dataset": 8,
     "numpy": 8,
+    "scipy": 8,
     "amp": 9,
     "train": 10,
     "driver": 11,

@@ -71,13 +71,13 @@ def _argmin(x: Tensor, *, axis: int = -1, output_type: DTypeLike = dtypes.int32)
 def _argmax_with_value(x: Tensor, *, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """Where the largest elements stand along an axis, and these."""
     values, places = reductions.max_with_index(x, axis, keep_dims)
-    return cast(places, dtypes.int32), values
+    return places, values
 
 
 def _argmin_with_value(x: Tensor, *, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """Where the smallest elements stand along an axis, and these."""
     values, places = reductions.min_with_index(x, axis, keep_dims)
-    return cast(places, dtypes.int32), values
+    return places, values
 
 
 def _cumsum(x: Tensor, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Tensor:

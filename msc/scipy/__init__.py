@@ -1,0 +1,3 @@
+"""MindSpore's `scipy`: linear algebra."""
+
+from msc.scipy import linalg as linalg
