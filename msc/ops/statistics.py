@@ -235,8 +235,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 def cartesian_prod(*inputs: Tensor) -> Tensor:
     """All tuples of an element of each vector, as rows."""
-    grids = creation.meshgrid(*inputs, indexing="ij")
-    return joining.stack([shapes.ravel(g) for g in grids], 1) if len(grids) > 1 else shapes.ravel(grids[0])
+    rows = [shapes.ravel(grid) for grid in creation.meshgrid(*inputs, indexing="ij")]
+    return joining.stack(rows, 1) if len(rows) > 1 else rows[0]
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
