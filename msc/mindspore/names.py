@@ -23,6 +23,7 @@ _TABLE: Mapping[str, str] = {
     "msc.train.dataset_helper": "DatasetHelper connect_network_with_dataset",
     "msc.train.serialization": "async_ckpt_thread_status ckpt_to_safetensors safetensors_to_ckpt",
     "msc.frontend.randomness": "initial_seed manual_seed",
+    "msc.ops.sparse": "COOTensor CSRTensor RowTensor",
     "msc.ops.philox": "get_rng_state set_rng_state",
 }
 """A module -> names that MindSpore also has elsewhere; all of them are in no other meaning anywhere."""

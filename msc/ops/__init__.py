@@ -43,6 +43,7 @@ from msc.ops.scattering import *
 from msc.ops.selection import *
 from msc.ops.sequence_losses import *
 from msc.ops.shapes import *
+from msc.ops.sparse import *
 from msc.ops.special import *
 from msc.ops.statistics import *
 from msc.ops.summaries import *
