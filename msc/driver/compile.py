@@ -188,6 +188,10 @@ def compile_read(
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     if options.check_indices and compilation.stage.name == "graph":
         _mark_indices(model)
+    if options.mesh and compilation.stage.name == "graph":
+        from msc.parallel.marks import set_mesh
+
+        set_mesh(model.module, options.mesh)
     try:
         with sizes_in_mind(options.open_dims), BackgroundChecks(model.module) as checks:
             stages = _stages_between(compilation, stop_after)

@@ -28,6 +28,11 @@ def mesh_of(module: ModuleOp) -> Mesh | None:
     return None if text is None else Mesh.parse(text)
 
 
+def set_mesh(module: ModuleOp, text: str) -> None:
+    """Have a module run on a mesh, if it has none of its own. Raises MSC1100."""
+    module.attributes.setdefault(MS_MESH, StringAttr(str(Mesh.parse(text))))
+
+
 def parameter_layouts(module: ModuleOp, mesh: Mesh) -> dict[str, Layout]:
     """The layouts of the parameters that have one. Raises MSC1101."""
     found: dict[str, Layout] = {}

@@ -39,6 +39,7 @@ from msc.parallel.marks import (
 from msc.parallel.mesh import Mesh
 from msc.parallel.redistribution import redistribute
 from msc.parallel.rules import Rule, rule_of
+from msc.parallel.usual_marks import has_marks, mark_as_usual
 from msc.support.diagnostics import Diagnostic, MscError
 
 Assignment = Mapping[int, tuple[str, ...]]
@@ -54,7 +55,7 @@ class PropagateLayouts(ModulePass):
     first reaches the arguments and parameters that it is made of. Then, in order, an operation is cut as those of its
     operands are that cost the fewest bytes to bring there, partial results included; of equal ones the most parts. A
     composite operation that is not cut as its operands are becomes what it is made of. What no rule knows is computed
-    whole, on every rank. Without a mesh nothing changes.
+    whole, on every rank. Where nothing is marked, the usual marks are made. Without a mesh nothing changes.
     Raises MSC1100, MSC1101, and MSC1106 for a mark that the operation does not admit.
     """
 
@@ -67,6 +68,8 @@ class PropagateLayouts(ModulePass):
             return
         parameters = parameter_layouts(op, mesh)
         for function in entries(op):
+            if not parameters and not has_marks(function):
+                mark_as_usual(function, mesh)
             _Propagation(mesh, function, parameters).run()
 
 

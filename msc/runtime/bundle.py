@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msc.runtime.firmware import firmware_texts
 from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, THREAD_FLAGS
+from msc.runtime.mpi import needs_mpi
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import (
     Golden,
@@ -88,8 +89,7 @@ def _golden_bytes(program: CProgram, golden: Golden) -> bytes:
 
 
 _MAKEFILE = """# make && ./selftest
-CC ?= cc
-CFLAGS = {flags}
+{compiler}CFLAGS = {flags}
 # Of GCC alone: it fuses every product and sum, so that no number of threads changes a bit.
 CFLAGS += $(shell $(CC) -Werror {gcc} -E -x c /dev/null >/dev/null 2>&1 && echo {gcc})
 OBJECTS = {objects}
@@ -114,6 +114,9 @@ clean:
 .PHONY: all clean
 """
 
+_MPI = "ifeq ($(origin CC),default)\nCC = mpicc\nendif\n"
+"""MPI's compiler, which knows where its header and library are: `make && mpirun -n RANKS ./selftest`."""
+
 
 def _makefile(program: CProgram) -> str:
     name, has_weights = program.name, program.signature.weights_bytes > 0
@@ -121,6 +124,7 @@ def _makefile(program: CProgram) -> str:
     objects = f"{name}.o {name}_weights.o" if has_weights else f"{name}.o"
     return _MAKEFILE.format(
         name=name,
+        compiler=_MPI if needs_mpi(program.source) else "CC ?= cc\n",
         flags=" ".join((*BUILD_FLAGS, *program.march, *threads)),
         gcc=" ".join(GCC_FLAGS),
         objects=objects,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, traits_def
+from xdsl.ir import Attribute, OpTraits
+from xdsl.irdl import irdl_op_definition, operand_def
 
 from msc.dialects.element_types import FAMILIES
 from msc.dialects.ms.base import TensorOp
@@ -29,7 +29,6 @@ class CollectiveOp(TensorOp):
 
     x = operand_def(TensorType)
     ranks = required_ints()
-    traits = traits_def()
 
     @property
     def members(self) -> tuple[tuple[int, ...], ...]:
@@ -188,3 +187,10 @@ class SendRecvOp(CollectiveOp):
     def members(self) -> tuple[tuple[int, ...], ...]:
         """Those that send or receive, as one group."""
         return (tuple(sorted({*self.ints("ranks"), *self.ints("to")})),)
+
+
+COLLECTIVES: tuple[type[CollectiveOp], ...] = (
+    AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, BroadcastOp, AllSliceOp, SendRecvOp,
+)  # fmt: skip
+for _operation in COLLECTIVES:  # a class inherits all traits, here that other operations have no effects
+    _operation.traits = OpTraits(lambda: ())

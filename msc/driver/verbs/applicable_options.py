@@ -52,6 +52,7 @@ def acts(backend: Backend) -> Mapping[str, Acts]:
         "--no-winograd": Acts(making=_stages_with("winograd", backend)),
         "--flush-subnormals": Acts(making=(C,)),
         "--check-indices": Acts(making=("opt",)),
+        "--mesh": Acts(making=("opt",)),
         "--from": Acts(_ir),
         "--no-cache": Acts(_every),
         "--name": Acts(making=(C,)),

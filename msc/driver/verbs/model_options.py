@@ -79,6 +79,7 @@ _OPTIONS = (
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
     click.option("--flush-subnormals", is_flag=True, help="Take zeros for subnormal numbers."),
     click.option("--check-indices", is_flag=True, help="Have a call look first at inputs that are indices."),
+    click.option("--mesh", default="", metavar="NAME=N,...", help="Make one rank's program of many, e.g. dp=2,tp=2."),
     click.option(
         "--from",
         "start",
@@ -107,6 +108,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         no_winograd: bool,
         flush_subnormals: bool,
         check_indices: bool,
+        mesh: str,
         start: str | None,
         **rest: object,
     ) -> R:
@@ -125,6 +127,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             tuned=Path(tuned) if tuned is not None else None,
             flush_subnormals=flush_subnormals,
             check_indices=check_indices,
+            mesh=mesh,
             without=(*named, *(("winograd",) if no_winograd else ())),
         )
         return function(*args, options=options, **rest)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from msc.dialects import ms
-from msc.dialects.ms.collectives import CollectiveOp
+from msc.dialects.ms.collectives import COLLECTIVES, CollectiveOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
 
 
-@expander(
-    ms.AllReduceOp, ms.AllGatherOp, ms.ReduceScatterOp, ms.AllToAllOp, ms.BroadcastOp, ms.AllSliceOp, ms.SendRecvOp
-)
+@expander(*COLLECTIVES)
 def _collective(op: CollectiveOp, emit: Emitter) -> SSAValue:
     if op.group_size == 1:
         return op.x
