@@ -177,18 +177,10 @@ class LayoutCosts:
                 cost.backward += self.cluster.matrix_seconds(k, n, m, dtype, batch, each)
 
     def _sums(self, op: GraphOperator, cuts: Cuts, cost: OperatorCost) -> None:
-        """Parts that are summed, and rows of neighbours that windows need."""
+        """Parts that are summed."""
         summed = tuple(i for i, axis in enumerate(cuts) if axis >= 0 and op.axes[axis].kind == "reduced")
         if summed:
             self._call(cost, "all_reduce", summed, self.local_bytes(op.result, cuts), "sums")
-        for i, axis in enumerate(cuts):
-            if axis < 0 or not op.axes[axis].halo:
-                continue
-            found = op.axes[axis]
-            rows = found.halo / (found.size / self.parts(cuts, axis))
-            for use in op.operands:
-                if axis in use.axes and not self.graph.tensors[use.tensor].parameter:
-                    self._call(cost, "send", (i,), rows * self.local_bytes(use, cuts), "halo")
 
     def _gradients(self, op: GraphOperator, cuts: Cuts, cost: OperatorCost) -> None:
         for use in op.operands:

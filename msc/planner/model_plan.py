@@ -203,7 +203,7 @@ def _planned(costs: LayoutCosts, cuts: Sequence[Cuts], wish: GraphWish) -> Model
     if wish.train:
         seconds["backward"] = backward * scale
     seconds |= {
-        "sums and halos": sum(cost.communication for cost in found),
+        "sums": sum(cost.communication for cost in found),
         "redistributions": sum(move.seconds for move in moves),
     }
     if wish.train:

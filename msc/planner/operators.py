@@ -1,8 +1,8 @@
 """Operators as the search sees them: which axes may be cut, where they stand in each tensor, and the work.
 
-All of it is derived from compute definitions. A composite operation is expanded on its own first. Dimensions of tensors
-that one loop of a statement runs over are one axis. An axis whose terms are only summed is cut by adding the parts; one
-that is summed and is in the result, too (the axis of a softmax), is never cut.
+All of it is derived from the rules of basic operations, which are derived from compute definitions
+(`msc/parallel/rules.py`). A composite operation is expanded on its own first. An axis whose terms are only summed is
+cut by adding the parts; one that is summed and is in the result, too (the axis of a softmax), is never cut.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Literal, TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir import Block, Region, SSAValue
 
 from msc.dialects.element_types import BYTES, dtype_name
-from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
+from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.graph.expand.expand_composites import ExpandComposites
 from msc.ir.typed import is_tensor, tensor_type
+from msc.parallel.rules import Rule, rule_of
 from msc.poly.compute import Statement
 from msc.poly.scalar import reads
 
-AxisKind: TypeAlias = Literal["parallel", "reduced", "window"]
+AxisKind: TypeAlias = Literal["parallel", "reduced"]
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,11 @@ class TensorSize:
 
 @dataclass(frozen=True)
 class CutAxis:
-    """An axis that may be cut. A `window` is cut with `halo` rows of the operand fetched from both neighbours."""
+    """An axis that may be cut; along a reduced one the parts of the result are summed."""
 
     name: str
     size: int
     kind: AxisKind = "parallel"
-    halo: int = 0
 
 
 @dataclass(frozen=True)
@@ -169,159 +168,98 @@ class _Derived:
     work: tuple[MatrixWork, ...]
 
 
-_Place: TypeAlias = tuple[SSAValue | tuple[Operation, int], int]
-"""A dimension of a tensor, or a loop of a statement of an operation."""
+_Place: TypeAlias = tuple[SSAValue, int]
+"""A dimension of a tensor."""
 
 
 class _Derivation:
-    """One operation's axes: loops and dimensions that run together, by union and find."""
+    """One operation's axes: dimensions that the rules of its parts cut alike, by union and find."""
 
     def __init__(self, op: MsOp, operands: Sequence[SSAValue]) -> None:
         self._module, self._arguments, self._result = _alone(op, operands)
         self._parent: dict[_Place, _Place] = {}
         self._uncuttable: set[_Place] = set()
         self._summed: set[_Place] = set()
-        self._halo: dict[_Place, int] = {}
-        self._extent: dict[_Place, int] = {}
-        self._statements: list[tuple[Operation, int, Statement]] = []
+        self._divides: dict[_Place, int] = {}
+        self._products: list[tuple[BasicOp, Rule]] = []
 
     def derived(self) -> _Derived:
         for inner in self._module.walk():
             if isinstance(inner, MsOp) and not isinstance(inner, ConstantOp):
-                self._read(inner)
+                self._read(inner, rule_of(inner))
+        sizes: dict[_Place, int] = {}
+        for place, size in self._divides.items():
+            root = self._find(place)
+            sizes[root] = gcd(sizes.get(root, 0), size)
+        bad, summed = ({self._find(place) for place in places} for places in (self._uncuttable, self._summed))
+        results = {self._find(place) for place in self._places(self._result)}
         roots: dict[_Place, int] = {}
         axes: list[CutAxis] = []
-        results = {self._find((self._result, d)) for d in range(len(self._shape(self._result)))}
-        bad, summed = ({self._find(place) for place in places} for places in (self._uncuttable, self._summed))
-        halos: dict[_Place, int] = {}
-        for place, rows in self._halo.items():
-            halos[self._find(place)] = max(rows, halos.get(self._find(place), 0))
-        outer = [(value, d) for value in (*self._arguments, self._result) for d in range(len(self._shape(value)))]
-        sizes: dict[_Place, int] = {}
-        for place in outer:
-            if place in self._extent:
-                root = self._find(place)
-                sizes[root] = gcd(sizes.get(root, 0), self._extent[place])
-        for place in outer:
+        for place in (place for value in (*self._arguments, self._result) for place in self._places(value)):
             root = self._find(place)
-            if root in roots or root in bad or root not in sizes or (root in summed and root in results):
+            if root in roots or root in bad or sizes.get(root, 1) == 1 or (root in summed) == (root in results):
                 continue
-            kind: AxisKind = "reduced" if root in summed else "window" if halos.get(root) else "parallel"
-            if sizes[root] > 1 and (kind == "reduced" or root in results):
-                roots[root] = len(axes)
-                axes.append(CutAxis(_AXIS_NAMES[len(axes) % 8], sizes[root], kind, halos.get(root, 0)))
-        held = [tuple(roots.get(self._find((v, d))) for d in range(len(self._shape(v)))) for v in self._arguments]
-        result = tuple(roots.get(self._find((self._result, d))) for d in range(len(self._shape(self._result))))
-        return _Derived(tuple(axes), tuple(held), result, tuple(self._work(roots)))
+            roots[root] = len(axes)
+            axes.append(CutAxis(_AXIS_NAMES[len(axes) % 8], sizes[root], "reduced" if root in summed else "parallel"))
+        operands = tuple(self._axes(value, roots) for value in self._arguments)
+        return _Derived(tuple(axes), operands, self._axes(self._result, roots), tuple(self._work(roots)))
 
-    def _shape(self, value: SSAValue) -> tuple[int, ...]:
-        return tuple(tensor_type(value).get_shape())
+    def _places(self, value: SSAValue) -> list[_Place]:
+        return [(value, d) for d in range(len(tensor_type(value).get_shape()))]
+
+    def _axes(self, value: SSAValue, roots: dict[_Place, int]) -> tuple[int | None, ...]:
+        return tuple(roots.get(self._find(place)) for place in self._places(value))
 
     def _find(self, place: _Place) -> _Place:
         while place in self._parent:
             place = self._parent[place]
         return place
 
-    def _join(self, a: _Place, b: _Place) -> None:
-        first, second = self._find(a), self._find(b)
-        if first != second:
-            self._parent[first] = second
-
-    def _read(self, op: MsOp) -> None:
-        if isinstance(op, ViewOp):
-            self._view(op)
-            return
-        if not isinstance(op, BasicOp) or not op.is_basic:
-            for value in (*op.operands, *op.results):
-                self._uncuttable |= {(value, d) for d in range(len(self._shape(value)))}
-            return
-        for number, statement in enumerate(op.compute()):
-            self._statements.append((op, number, statement))
-            loops: list[_Place] = [((op, number), i) for i in range(len(statement.extents))]
-            self._extent |= dict(zip(loops, statement.extents, strict=True))
-            self._summed |= {loops[i] for i in statement.reduced}
-            result = op.results[statement.result]
-            for d, expr in enumerate(statement.write.results):
-                self._link((result, d), expr, loops, self._shape(result)[d], ())
-            for read in reads(statement.body):
-                indirect = {dimension for dimension, _ in read.indirect}
-                value = op.operands[read.operand]
-                for d, expr in enumerate(read.index.results):
-                    if d in indirect:
-                        self._uncuttable.add((value, d))
-                    else:
-                        self._link((value, d), expr, loops, self._shape(value)[d], statement.reduced)
-
-    def _link(self, place: _Place, expr: AffineExpr, loops: list[_Place], size: int, reduced: Sequence[int]) -> None:
-        used = sorted(expr.used_dims())
-        along = [i for i in used if i not in reduced] or used
-        if not used:
-            return
-        if len(along) > 1 or not _is_near(expr, len(loops), used):
-            self._uncuttable |= {place, *(loops[i] for i in used)}
-            return
-        loop = loops[along[0]]
-        offset = abs(expr.eval([0] * len(loops), []))
-        rows = offset + sum(self._extent[loops[i]] - 1 for i in used if i != along[0])
-        self._halo[loop] = max(rows, self._halo.get(loop, 0))
-        self._extent[place] = size
-        self._join(place, loop)
-        self._uncuttable |= {loops[i] for i in used if i != along[0]}
-
-    def _view(self, op: ViewOp) -> None:
-        """The outermost dimensions of parts of equal size run together as far as both divide."""
-        source, target = self._shape(op.x), self._shape(op.results[0])
-        i = j = 0
-        while i < len(source) and j < len(target):
-            first, second = (op.x, i), (op.results[0], j)
-            a, b = source[i], target[j]
-            common = gcd(source[i], target[j])
-            while a != b and (i + 1 < len(source) or j + 1 < len(target)):
-                if a < b and i + 1 < len(source):
-                    i += 1
-                    a *= source[i]
-                elif j + 1 < len(target):
-                    j += 1
-                    b *= target[j]
-                else:
-                    break
-            if a == b and common > 1:
-                self._extent[first] = self._extent[second] = common
-                self._join(first, second)
-            i, j = i + 1, j + 1
+    def _read(self, op: MsOp, rule: Rule) -> None:
+        first: dict[int, _Place] = {}
+        for value, factors in zip((*op.operands, *op.results), (*rule.operands, *rule.results), strict=True):
+            for place, factor, size in zip(self._places(value), factors, tensor_type(value).get_shape(), strict=True):
+                if factor is None:
+                    self._uncuttable |= {place} if size > 1 else set()
+                    continue
+                self._divides[place] = gcd(self._divides.get(place, 0), rule.divides[factor])
+                self._summed |= {place} if factor in rule.reduced else set()
+                a, b = self._find(place), self._find(first.setdefault(factor, place))
+                if a != b:
+                    self._parent[a] = b
+        if isinstance(op, BasicOp) and op.is_basic and len(op.operands) == 2 and any(map(_is_product, op.compute())):
+            self._products.append((op, rule))
 
     def _work(self, roots: dict[_Place, int]) -> Iterator[MatrixWork]:
-        for op, number, statement in self._statements:
-            found = [read for read in reads(statement.body) if not read.indirect]
-            if not statement.reduced or statement.combine != "add" or len(found) != 2:
-                continue
-            left, right = (read.index.used_dims() for read in found)
-            if not set(statement.reduced) <= left & right:
-                continue
+        """The roles of axes in each product, and sizes of roles that no axis cuts: windows are terms of sums."""
+        for op, rule in self._products:
+            result = op.results[0]
+            left, right = (set(factors) - {None} for factors in rule.operands)
             roles: dict[str, tuple[list[int], int]] = {role: ([], 1) for role in ("m", "n", "k", "batch")}
-            for i, extent in enumerate(statement.extents):
-                shared = "batch" if i in left & right else "m" if i in left else "n"
-                role = "k" if i in statement.reduced else shared
-                axis = roots.get(self._find(((op, number), i)))
-                axes, uncut = roles[role]
-                if axis is None:
-                    roles[role] = (axes, uncut * extent)
-                else:
-                    axes.append(axis)
-            sizes = tuple(roles[role][1] for role in ("m", "n", "k", "batch"))
+            made = tensor_type(result).get_shape()
+            for place, factor, size in zip(self._places(result), rule.results[0], made, strict=True):
+                role = "batch" if factor in left & right else "n" if factor in right - left else "m"
+                self._add(roles, role, roots.get(self._find(place)), size)
+            terms = max(statement.points for statement in op.compute()) // prod(made)
+            for place, factor in zip(self._places(op.operands[0]), rule.operands[0], strict=True):
+                axis = roots.get(self._find(place)) if factor in rule.reduced else None
+                if axis is not None:
+                    size = tensor_type(op.operands[0]).get_shape()[place[1]]
+                    self._add(roles, "k", axis, size)
+                    terms //= size
             m, n, k, batch = (tuple(roles[role][0]) for role in ("m", "n", "k", "batch"))
-            yield MatrixWork(m, n, k, batch, sizes)  # pyright: ignore[reportArgumentType]
+            yield MatrixWork(m, n, k, batch, (roles["m"][1], roles["n"][1], max(1, terms), roles["batch"][1]))
+
+    @staticmethod
+    def _add(roles: dict[str, tuple[list[int], int]], role: str, axis: int | None, size: int) -> None:
+        axes, uncut = roles[role]
+        roles[role] = (axes, uncut * size) if axis is None else ([*axes, axis], uncut)
 
 
-def _is_near(expr: AffineExpr, loops: int, used: Sequence[int]) -> bool:
-    """Whether an index is linear, and is 0 within a few rows of where the loops are 0."""
-    zero = [0] * loops
-    offset = expr.eval(zero, [])
-    units = [[int(i == j) for j in range(loops)] for i in used]
-    return abs(offset) <= _NEAR and all(0 < expr.eval(unit, []) - offset <= _NEAR for unit in units)
+def _is_product(statement: Statement) -> bool:
+    return bool(statement.reduced) and statement.combine == "add" and len(list(reads(statement.body))) == 2
 
 
-_NEAR = 8
 _AXIS_NAMES = "ijklpqrs"
 
 

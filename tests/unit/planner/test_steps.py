@@ -104,13 +104,14 @@ def test_gradients_that_are_reduced_as_they_become_known_are_hidden() -> None:
 
 
 def test_tensor_parallelism_wins_within_nodes_only() -> None:
-    found = choose(GPT3, A100, Wish(1024, 1024)).best.plan
+    wish = Wish(64, 64, micro_batch=1, recompute="full", optimizer_level=1)
+    found = choose(GPT3, A100, wish).best.plan
     assert 1 < found.mesh.tp <= 8
     links = (A100.links[0], replace(A100.links[1], bandwidth=A100.links[0].bandwidth))
     slow = (replace(A100.links[0], bandwidth=2e9), A100.links[1])
-    assert choose(GPT3, replace(A100, links=slow), Wish(1024, 1024)).best.plan != found
-    fast = choose(GPT3, replace(A100, links=links), Wish(1024, 1024)).best
-    assert fast.cost.step <= choose(GPT3, A100, Wish(1024, 1024)).best.cost.step
+    assert choose(GPT3, replace(A100, links=slow), wish).best.plan != found
+    fast = choose(GPT3, replace(A100, links=links), wish).best
+    assert fast.cost.step <= choose(GPT3, A100, wish).best.cost.step
 
 
 def test_what_fits_nowhere_is_refused_with_its_breakdown() -> None:
