@@ -39,7 +39,7 @@ class GraphWish:
     host: frozenset[str] = frozenset()
     """Parameters that stay in the host's memory."""
     computing: float | None = None
-    """Seconds of forward and backward pass that were measured; predicted ones are scaled to them."""
+    """Seconds of forward and backward pass that were measured; those predicted for the fastest plan become them."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,11 @@ class ModelPlan:
         return sum(self.seconds.values())
 
     @property
+    def computing(self) -> float:
+        """Seconds of forward and backward pass without communication."""
+        return self.seconds["forward"] + self.seconds.get("backward", 0.0)
+
+    @property
     def peak(self) -> float:
         """Bytes of memory of a rank."""
         return sum(self.memory.values())
@@ -140,8 +145,13 @@ def plan_graph(graph: OperatorGraph, cluster: Cluster, wish: GraphWish) -> Model
         graph, cluster, mesh, train=wish.train, states=6 if wish.mixed else 2,
         precision="f16" if wish.mixed else None, host=wish.host, optimizer_level=wish.optimizer_level,
     )  # fmt: skip
-    plans = [(name, _planned(costs, cuts, wish)) for name, cuts in _tried(costs, wish)]
+    tried = list(_tried(costs, wish))
+    plans = [(name, _planned(costs, cuts, wish)) for name, cuts in tried]
     fitting = [plan for _, plan in plans if plan.peak <= cluster.free_memory]
+    if wish.computing is not None and fitting:
+        scale = wish.computing / min(fitting, key=lambda plan: plan.step).computing
+        plans = [(name, _planned(costs, cuts, wish, scale)) for name, cuts in tried]
+        fitting = [plan for _, plan in plans if plan.peak <= cluster.free_memory]
     if not fitting:
         least = min((plan for _, plan in plans), key=lambda plan: plan.peak)
         raise over_memory(least.memory, cluster, f"on {wish.devices} device{'s' * (wish.devices > 1)}")
@@ -181,7 +191,7 @@ def _smallest(costs: LayoutCosts) -> list[Cuts]:
     ]
 
 
-def _planned(costs: LayoutCosts, cuts: Sequence[Cuts], wish: GraphWish) -> ModelPlan:
+def _planned(costs: LayoutCosts, cuts: Sequence[Cuts], wish: GraphWish, scale: float = 1.0) -> ModelPlan:
     graph = costs.graph
     found = [costs.operator(number, each) for number, each in enumerate(cuts)]
     operators = [
@@ -197,7 +207,6 @@ def _planned(costs: LayoutCosts, cuts: Sequence[Cuts], wish: GraphWish) -> Model
     ]
     moves = _moves(costs, cuts)
     forward, backward = sum(cost.compute for cost in found), sum(cost.backward for cost in found)
-    scale = wish.computing / (forward + backward) if wish.computing is not None else 1.0
     tails, bucket = _tails(costs, cuts, scale)
     seconds = {"forward": forward * scale}
     if wish.train:
