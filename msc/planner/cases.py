@@ -172,7 +172,7 @@ def outcome_on(case: PlanningCase, cluster: Cluster) -> PredictedCase:
         case.optimizer_level,
         case.sequence_parallel,
         case.overlap,
-        any_memory=mesh is not None,
+        any_memory=True,
     )
     return PredictedCase(case, cluster, choose(case.model, cluster, wish))
 

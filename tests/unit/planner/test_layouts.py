@@ -316,3 +316,13 @@ def test_the_command(tmp_path: Path) -> None:
     lanes = {event["tid"] for event in json.loads(Path(trace).read_text())["traceEvents"]}
     assert lanes == set(range(8))
     assert CliRunner().invoke(command, [*words, "--load-strategy", strategy]).exit_code == 0
+
+
+def test_gradients_of_many_parameters_are_hidden_in_buckets() -> None:
+    """Twenty layers of a million parameters, ten milliseconds each way; the last gradients stay exposed."""
+    graph = matmul_chain(*[(256, 1024, 1024)] * 20)
+    marked = with_strategies(graph, {op.name: ((8, 1), (1, 1)) for op in graph.operators}, "f")
+    plan = plan_graph(marked, CARDS, GraphWish(8, train=True, computing=0.02))
+    assert plan.computing == pytest.approx(0.02)
+    assert plan.tails["buckets"] < 0.3e-3 < plan.tails["one reduction at the end"]
+    assert plan.tails["one reduction at the end"] < plan.tails["each gradient at the end"]

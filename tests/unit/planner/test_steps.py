@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from msc.driver.cli import command
 from msc.planner.cases import predict, read_cases
 from msc.planner.choice import Wish, choose
-from msc.planner.cluster import cluster_named
+from msc.planner.cluster import cluster_named, cluster_text
 from msc.planner.overlap import exposed_tail
 from msc.planner.step import Degrees, Plan, step_cost
 from msc.planner.transformer import Gpt, LayerPart, activation_bytes
@@ -177,3 +177,28 @@ def test_wrong_cases_are_refused_at_their_line(text: str, line: int, tmp_path: P
     assert diagnostic.code == "MSC1124"
     assert diagnostic.location is not None
     assert diagnostic.location.line == line
+
+
+def test_gpt2_is_refused_on_one_small_device_and_fits_on_eight(tmp_path: Path) -> None:
+    cluster = replace(
+        cluster_named("ascend910b-8"), device=replace(cluster_named("ascend910b-8").device, memory=32 << 30)
+    )
+    (tmp_path / "small.toml").write_text(cluster_text(cluster))
+    path, out = tmp_path / "cases.toml", tmp_path / "out.json"
+    model = '{ kind = "gpt", layers = 48, hidden = 1600, heads = 25, sequence = 1024, vocabulary = 50257 }'
+    common = f'model = {model}\ncluster = "small.toml"\nglobal_batch = 8\nrecompute = false\n'
+    alone = "mesh = { dp = 1, tp = 1, pp = 1 }\n"
+    path.write_text(f'[[cases]]\nname = "one"\n{common}{alone}[[cases]]\nname = "eight"\n{common}')
+    done = CliRunner().invoke(command, ["parallel", "plan", "--cases", str(path), "--json", str(out)])
+    (error,) = done.exception.diagnostics if isinstance(done.exception, MscError) else ()
+    assert error.code == "MSC1122"
+    assert all(cause in error.message for cause in ("for one", "weights", "optimizer state", "activations"))
+    assert [case["fits"] for case in json.loads(out.read_text())["cases"]] == [False, True]
+
+
+def test_a_hundred_billion_parameters_on_a_thousand_cards() -> None:
+    model = Gpt(80, 10240, 80, 2048, 50304)
+    choice = choose(model, cluster_named("ascend910b-1024"), Wish(1536, 1024, optimizer_level=1, micro_batch=1))
+    assert choice.best.plan.mesh.devices == 1024
+    assert choice.best.cost.peak <= cluster_named("ascend910b-1024").free_memory
+    assert choice.lost
