@@ -190,7 +190,8 @@ def test_gpt2_is_refused_on_one_small_device_and_fits_on_eight(tmp_path: Path) -
     alone = "mesh = { dp = 1, tp = 1, pp = 1 }\n"
     path.write_text(f'[[cases]]\nname = "one"\n{common}{alone}[[cases]]\nname = "eight"\n{common}')
     done = CliRunner().invoke(command, ["parallel", "plan", "--cases", str(path), "--json", str(out)])
-    (error,) = done.exception.diagnostics if isinstance(done.exception, MscError) else ()
+    assert isinstance(done.exception, MscError)
+    (error,) = done.exception.diagnostics
     assert error.code == "MSC1122"
     assert all(cause in error.message for cause in ("for one", "weights", "optimizer state", "activations"))
     assert [case["fits"] for case in json.loads(out.read_text())["cases"]] == [False, True]
