@@ -36,6 +36,7 @@ _BACKSTOP_SECONDS = 300
 _TARGETS = {
     "onnx": ("tests.fuzz.onnx_models", "OnnxModels"),
     "onnx-c": ("tests.fuzz.onnx_programs", "OnnxPrograms"),
+    "tflite": ("tests.fuzz.tflite_models", "TfliteModels"),
     "mir": ("tests.fuzz.mir_texts", "MirTexts"),
     "scf": ("tests.fuzz.edited_stages", "EditedGraphs"),
     "loop": ("tests.fuzz.edited_stages", "EditedLoops"),

@@ -24,7 +24,7 @@ def flipped(data: bytes, random: np.random.Generator) -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "times", "least"),
-    [("onnx", 300, 6), ("mir", 2, 6), ("api", 4, 6), ("library", 20, 6), ("artifact", 10, 1)],
+    [("onnx", 300, 6), ("tflite", 8, 6), ("mir", 2, 6), ("api", 4, 6), ("library", 20, 6), ("artifact", 10, 1)],
 )
 def test_damage_is_answered(name: str, times: int, least: int) -> None:
     target, random = load(name), np.random.default_rng(0)

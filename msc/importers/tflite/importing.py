@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -68,6 +69,9 @@ class _Faults:
         if isinstance(error, VerifyException):
             message = f"{self._label}: {error}"
             raise MscError(Diagnostic(code_of(error), message, self._place, help=help_of(error))) from error
+        if isinstance(error, struct.error) or (isinstance(error, TypeError) and "for type uint32" in str(error)):
+            message = f"{self._label} is damaged: an offset of its options leads out of the file"
+            raise MscError(Diagnostic("MSC0702", message, self._place)) from error
         if isinstance(error, Exception) and not isinstance(error, MscError):
             reason = str(error).partition("\n")[0][:200]
             message = f"{self._label} cannot be imported: {type(error).__name__}{': ' if reason else ''}{reason}"

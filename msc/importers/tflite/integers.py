@@ -24,6 +24,8 @@ class Codes:
     def __init__(self, node: TfliteNode, of: TfliteValue | TensorRecord, what: str) -> None:
         found, dtype = of.quantisation, of.dtype
         self.dtype = dtype if isinstance(dtype, str) else "" if dtype is None else dtype_text(dtype)
+        if self.dtype not in QUANTISED:
+            raise node.failure("MSC0704", f"its {what} is of {self.dtype or 'no type that msc has'}, not quantised")
         if found is None or found.scales.size != 1 or not found.scales[0] > 0:
             how = "no scale" if found is None else f"{found.scales.size} scales" if found.scales.size > 1 else "scale 0"
             help_ = "the file is not wholly quantised: convert it with a representative data set"

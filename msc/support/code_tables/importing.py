@@ -86,13 +86,14 @@ CODES: tuple[Code, ...] = (
         "MSC0717",
         "package is missing",
         "Reading ONNX files needs the package `onnx`, which the extra `onnx` of msc installs; TFLite files need"
-        " `tflite` and `flatbuffers`, of the extra `tflite`; `msc verify --against onnxruntime` needs the package"
-        " `onnxruntime`.",
+        " `tflite` and `flatbuffers`, of the extra `tflite`; `msc verify --against` needs the package of the"
+        " program that it names.",
     ),
     Code(
         "MSC0721",
-        "ONNX Runtime does not run the model",
-        "`msc verify --against onnxruntime` runs the file with ONNX Runtime; what it says stands in the message.",
+        "another program does not run the model",
+        "`msc verify --against onnxruntime` runs the file with ONNX Runtime, `--against tflite_micro` with TensorFlow"
+        " Lite for Microcontrollers; what it says stands in the message.",
     ),
     Code(
         "MSC0730",

@@ -109,6 +109,8 @@ def _weight(node: TfliteNode, w: TfliteValue, perm: Sequence[int]) -> TfliteValu
     if not zeros.any():
         return turned
     assert turned.array is not None
+    if not (np.abs(zeros) < 256).all():
+        raise node.failure("MSC0730", f"its weight of {w.dtype} has the zero point {zeros[0]}")
     if zeros.size > 1:
         raise node.failure("MSC0730", "its weight has a zero point an index, which no kernel computes")
     return node.constant(turned.array.astype(np.int32) - int(zeros[0]), w.label)
@@ -243,6 +245,8 @@ def _fully_connected(node: TfliteNode) -> TfliteValue:
         y = _requantised(node, sums, w, 0, bias, (-1,), activation, product)
     else:
         weight = _real_weight(node, w, 0)
+        if bias is not None and math.prod(bias.shape) != outputs:
+            raise node.failure("MSC0711", f"its bias is a {bias.type}, for {outputs} outputs")
         bias = None if bias is None else node.reshape(node.cast(bias, "f32"), (outputs,))
         y = activated(node, node(ms.DenseOp, rows, weight, bias), activation)
     keeps = bool(options.KeepNumDims()) and x.rank > 0
