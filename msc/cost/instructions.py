@@ -362,7 +362,7 @@ class StatementCost:
         else:
             sums = shape.registers
             operands = min((int(shape.instructions(access)) for access in accesses), default=0)
-        missing = max(0.0, sums + max(held, operands) - self.target.vector_registers)
-        code = self.target.code
-        tight = max(0, sums + operands + code.spare_registers - self.target.vector_registers)
+        registers, code = self.target.registers_of(self.model.arrays[self.statement.target].dtype), self.target.code
+        missing = max(0.0, sums + max(held, operands) - registers)
+        tight = max(0, sums + operands + code.spare_registers - registers)
         return code.spill * missing + code.tight * tight

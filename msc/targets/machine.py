@@ -93,6 +93,7 @@ class Vectors:
     registers: int = figure("number of registers", least=1)
     fma: bool = figure("whether a multiply-add is one instruction")
     unit: int = figure("bits of one execution unit, if that is narrower than a register; 0: the same", 0)
+    integers: int = figure("number of registers for integers, if they have others; 0: the same", 0)
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,10 @@ class Machine:
     def vector_registers(self) -> int:
         """The architectural vector registers."""
         return self.vectors.registers
+
+    def registers_of(self, dtype: str) -> int:
+        """The registers for elements of a type."""
+        return self.vectors.integers if self.vectors.integers and "i" in dtype else self.vectors.registers
 
     @property
     def fma(self) -> bool:

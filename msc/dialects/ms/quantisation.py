@@ -161,7 +161,7 @@ class RequantizeOp(QuantisingOp):
 class RescaleOp(BasicTensorOp):
     """Integers times a factor in fixed point: `x * multiplier * 2^(shift - 31) + zero`, cut to the range of `dtype`.
 
-    x is i32, or i64 if it rounds once; multiplier and shift are i32; zero is of `dtype`, which has 8 or
+    x is i32, or i64 if it rounds once; multiplier and shift (-31 to 31) are i32; zero is of `dtype`, which has 8 or
     16 bits or is i32. All broadcast to x. With `rounding = "double"`, x is moved left by a positive shift, the product
     is rounded to its upper half, ties upwards, and that is moved right by a negative shift, ties away from zero; with
     "single" the product is rounded once, ties upwards. TensorFlow Lite MultiplyByQuantizedMultiplier, TOSA RESCALE.
@@ -219,17 +219,18 @@ def _rounded_once(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
 
 
 def _rounded_twice(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
-    """Both roundings in one shift: the second one's half is added on the scale of the product.
+    """The upper half of the product in i64, all else in i32; what depends on the shift alone is one for a channel.
 
-    That is 2^(30 + right), or 0 where nothing is moved to the right; of numbers below 0 it is less by 2^31.
+    What is cut off on the right counts up where it is more than half, and of numbers below 0 more than half and one:
+    then the difference has its sign.
     """
-    none, one = constant(0, "i32"), constant(1, "i64")
-    left, right = apply("max", shift, none), Cast(apply("max", apply("sub", none, shift), none), "i64")
-    moved = apply("mul", x, apply("shl", constant(1, "i32"), left))
-    product = apply("mul", Cast(moved, "i64"), Cast(multiplier, "i64"))
+    none, one, last = constant(0, "i32"), constant(1, "i32"), constant(31, "i32")
+    left = apply("and", apply("max", shift, none), last)
+    right = apply("and", apply("max", apply("sub", none, shift), none), last)
+    product = apply("mul", Cast(apply("shl", x, left), "i64"), Cast(multiplier, "i64"))
     rounded = apply("add", product, constant(1 << 30, "i64"))
-    half = apply("shl", apply("shr", apply("shl", one, right), one), constant(31, "i64"))
-    less = apply("min", half, constant(1 << 31, "i64"))
-    away = apply("and", apply("shr", rounded, constant(63, "i64")), less)
-    total = apply("sub", apply("add", rounded, half), away)
-    return Cast(apply("shr", total, apply("add", right, constant(31, "i64"))), "i32")
+    upper = Cast(apply("shr", rounded, constant(31, "i64")), "i32")
+    cut = apply("sub", apply("shl", one, right), one)
+    half = apply("sub", apply("shr", cut, one), apply("shr", upper, last))
+    up = apply("shr", apply("sub", half, apply("and", upper, cut)), last)
+    return apply("sub", apply("shr", upper, right), up)

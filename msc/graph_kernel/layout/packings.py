@@ -82,10 +82,15 @@ def panel_width(
 
     `rows` of `steps` elements are what the panels are multiplied by; lanes have `terms` elements each.
     """
-    size = BYTES[dtype] * terms
+    size = _lane_bytes(dtype, target, terms)
     widths = micro_panel_widths(target, size, rows, steps * BYTES[dtype])
     width = next((w for w in widths if columns % w == 0), widths[0])
     return width if columns > width else None
+
+
+def _lane_bytes(dtype: str, target: Machine, terms: int) -> int:
+    """Bytes of a lane with so many elements: sums of bytes have 32 bits, and registers without lanes hold one."""
+    return max(BYTES[dtype] * terms, min(target.vector_bytes, BYTES["i32"]) if target.lanes(BYTES["i32"]) == 1 else 0)
 
 
 def _filled(size: int, terms: int) -> int:
@@ -102,7 +107,7 @@ def _row_panel_height(rows: int, columns: int, dtype: str, target: Machine) -> i
 def _group_panel(outputs: int, dtype: str, target: Machine, terms: int) -> int | None:
     """The width of panels of a group's outputs; None where whole panels, and those whole vectors, do not fill it."""
     panel = panel_width(outputs, dtype, target, terms=terms) or outputs
-    return panel if outputs % panel == 0 and panel % target.lanes(BYTES[dtype] * terms) == 0 else None
+    return panel if outputs % panel == 0 and panel % target.lanes(_lane_bytes(dtype, target, terms)) == 0 else None
 
 
 def weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: int | None) -> Packing:

@@ -110,7 +110,7 @@ class TileSearch:
         rows of the cheapest tile map to few sets of L1, the result also has a tile whose rows stay there.
         """
         one: list[_Side] = [() if row is None else ((row, self._counts(row)),) for row in (*rows, None)]
-        high = self.target.vector_registers // 2
+        high = self._registers // 2
         whole = [(row, (self.statement.extents[row],)) for row in rows if 1 < self.statement.extents[row] <= high]
         two = [((row, self._counts(row)), first) for first in whole for row in rows if row != first[0]]
         return sorted((tile for side in (*one, *two) for tile in self._cheapest(side, most)), key=_rank)
@@ -138,6 +138,10 @@ class TileSearch:
         parts = max(parts, -(-extent * itemsize * 4 // self.target.l1))
         width = -(-extent // (parts * self.lanes)) * self.lanes
         return extent if parts == 1 or width >= extent else width
+
+    @property
+    def _registers(self) -> int:
+        return self.target.registers_of(self.model.arrays[self.statement.target].dtype)
 
     def _reads(self) -> range:
         return range(1, len(self.statement.accesses()))
@@ -178,7 +182,7 @@ class TileSearch:
         sums = prod(counts) * vectors
         if any(len(rows) == len(counts) for rows in loads.both):
             # C compilers keep values there that the next step of a depthwise convolution reads again
-            spare = self.target.vector_registers - self.target.code.spare_registers
+            spare = self._registers - self.target.code.spare_registers
             return sums <= max(self.target.sums_in_flight, spare // 2)
         if loads.both:
             return self._holds(sums, vectors * _apart(counts, loads.both) + _apart(counts, loads.row))
@@ -197,7 +201,7 @@ class TileSearch:
 
     def _holds(self, sums: int, operands: int) -> bool:
         """Whether registers hold sums and operands that several multiply-adds of a step use."""
-        return sums + operands + SPARE_REGISTERS <= self.target.vector_registers
+        return sums + operands + SPARE_REGISTERS <= self._registers
 
     def _leaves_tail(self, width: int) -> bool:
         """Whether there are more columns than lanes, and the last tile of that width ends with part of a vector."""
@@ -230,7 +234,7 @@ class TileSearch:
 
     def _counts(self, row: int) -> Sequence[int]:
         """The numbers of rows along a dimension that registers hold, and that divide a block."""
-        counts = range(1, min(self.statement.extents[row], self.target.vector_registers) + 1)
+        counts = range(1, min(self.statement.extents[row], self._registers) + 1)
         block = block_size(self.statement, row)
         return [n for n in counts if block % n == 0] if block else counts
 

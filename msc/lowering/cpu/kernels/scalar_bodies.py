@@ -201,9 +201,14 @@ class BodyEmitter:
         return self._to_sign_of_divisor(result, divisor, dtype) if op == "mod" and is_signed(dtype) else result
 
     def _shift(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
-        """A shift by the width or more gives what shifting bit by bit gives: zero, or the sign."""
+        """A shift by the width or more gives what shifting bit by bit gives: zero, or the sign.
+
+        An amount that is a constant below the width, or whose bits are those of one, is less.
+        """
         width = int(dtype.lstrip("ui"))
         known = args[1].owner.value if isinstance(args[1].owner, arith.ConstantOp) else None
+        if isinstance(args[1].owner, arith.AndIOp):
+            known = next((c.owner.value for c in args[1].owner.operands if isinstance(c.owner, arith.ConstantOp)), None)
         if isinstance(known, IntegerAttr) and 0 <= known.value.data < width:
             return self._put(_upstream(_of_integers(op, dtype), args))
         last = self.constant(width - 1, dtype)
