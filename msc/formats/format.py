@@ -46,13 +46,15 @@ class Reading:
 class FileTensor:
     """An input or output as a file declares it: a shape of numbers and names, None where the rank is open, too.
 
-    `codes` names the type of ml_dtypes whose codes the elements are, if they are.
+    `codes` names the type of ml_dtypes whose codes the elements are, if they are. `reals` are the scale and the zero
+    point of integers that stand for reals.
     """
 
     name: str
     dtype: str
     shape: tuple[int | str, ...] | None
     codes: str = ""
+    reals: tuple[float, int] | None = None
 
 
 class Reference(Protocol):

@@ -71,7 +71,8 @@ class TensorSpec:
     codes the elements are, if they are. `result` is of an input that a call updates: what it holds afterwards is that
     result, counted among all results. Dimension k is dimension `order[k]` of the tensor that people see, if that is
     given: memory holds the transposed tensor. One that is `compact` lies like any array of the call's shape. `indices`
-    are the least and the greatest that each element may be: a call looks at them first.
+    are the least and the greatest that each element may be: a call looks at them first. `reals` are the scale and the
+    zero point of integers that stand for reals, `(integer - zero) * scale`.
     """
 
     name: str
@@ -85,6 +86,7 @@ class TensorSpec:
     order: tuple[int, ...] = ()
     indices: tuple[int, int] | None = None
     compact: bool = False
+    reals: tuple[float, int] | None = None
 
     @property
     def public_order(self) -> tuple[int, ...]:
@@ -255,6 +257,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
         **({} if tensor.result is None else {"result": tensor.result}),
         **({"order": list(tensor.order)} if tensor.order else {}),
         **({"indices": list(tensor.indices)} if tensor.indices is not None else {}),
+        **({"scale": tensor.reals[0], "zero": tensor.reals[1]} if tensor.reals is not None else {}),
     }
 
 
@@ -276,7 +279,10 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
         raise ValueError(f"{list(order)} is no order of {len(shape)} dimensions")
     given = cast(list[int] | None, data.get("indices"))
     indices = None if given is None else (int(given[0]), int(given[1]))
-    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices, bool(data.get("compact")))
+    scale, zero = data.get("scale"), data.get("zero", 0)
+    reals = (float(scale), zero) if isinstance(scale, int | float) and isinstance(zero, int) else None
+    compact = bool(data.get("compact"))
+    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices, compact, reals)
 
 
 def _bound(data: list[int] | None) -> Bound | None:

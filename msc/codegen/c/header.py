@@ -152,6 +152,10 @@ def _tensor_macros(macro: str, kind: str, tensor: TensorSpec, signature: Signatu
     yield f"#define {prefix}_BYTES {tensor.bytes}"
     yield f"#define {prefix}_RANK {len(tensor.shape)}"
     yield f"#define {prefix}_SHAPE {{{', '.join(str(size) for size in tensor.shape) or '1'}}}"
+    if tensor.reals is not None:
+        yield c_comment("Its integers stand for reals: (integer - ZERO) * SCALE.")
+        yield f"#define {prefix}_SCALE {tensor.reals[0]!r}f"
+        yield f"#define {prefix}_ZERO ({tensor.reals[1]})"
     if tensor.order:
         yield f"#define {prefix}_ORDER {{{', '.join(map(str, tensor.order))}}}"
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from msc.codegen.c.types import CArrayType, buffer_type, no_c_form
 from msc.dialects.loop import BufferSliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
-from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
+from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE, MS_SCALE, MS_ZERO
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import COMPACT, WHOLE, argument_sizes, valid_tensor
 from msc.ir.donation import RESULT, STATE
@@ -173,6 +173,14 @@ def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
     return list(main.arg_attrs)
 
 
+def _reals(attributes: DictionaryAttr) -> tuple[float, int] | None:
+    """The scale and the zero point of integers that stand for reals."""
+    scale, zero = attributes.data.get(MS_SCALE), attributes.data.get(MS_ZERO)
+    if not isinstance(scale, FloatAttr) or not isinstance(zero, IntegerAttr):
+        return None
+    return scale.value.data, zero.value.data
+
+
 def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: EntryPlan) -> MemoryPlace:
     role, buffer = _text(attributes, MS_ROLE) or "input", buffer_type(argument.type)
     match role:
@@ -189,9 +197,9 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: EntryPl
             whole, result = WHOLE in attributes.data, _number(attributes, RESULT)
             order = order_of(attributes.data) or ()
             indices = index_bounds(attributes)
-            compact = COMPACT in attributes.data
+            compact, reals = COMPACT in attributes.data, _reals(attributes)
             tensors.append(
-                TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices, compact)
+                TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices, compact, reals)
             )
             return MemoryPlace(role, len(tensors) - 1, 0, buffer)
         case _:

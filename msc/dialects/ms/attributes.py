@@ -12,6 +12,12 @@ MS_ROLE = "ms.role"
 MS_CODES = "ms.codes"
 """Of an argument whose elements msc does not compute on: the type that they encode; the elements are its codes."""
 
+MS_SCALE = "ms.scale"
+"""Of an argument or a result whose integers stand for reals, `(integer - zero) * scale`: the scale, a float."""
+
+MS_ZERO = "ms.zero"
+"""Of one that has a scale: the zero point, an integer."""
+
 MS_ORIGIN = "ms.origin"
 """Of an operation that an expander made: the short name of the composite one; kernels are labelled by it."""
 

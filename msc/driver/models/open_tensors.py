@@ -35,17 +35,22 @@ class OpenTensor(FileTensor):
     @staticmethod
     def of(declared: FileTensor) -> OpenTensor:
         """What a format's file declares."""
-        return OpenTensor(declared.name, declared.dtype, declared.shape, declared.codes)
+        return OpenTensor(declared.name, declared.dtype, declared.shape, declared.codes, declared.reals)
 
     @property
     def type_text(self) -> str:
-        """The type as people write it: `batch×3×224×224 f32`."""
+        """The type as people write it: `batch×3×224×224 f32`; of integers that stand for reals, also how."""
         shape = "*" if self.shape is None else "×".join(map(str, self.shape))
-        return f"{shape} {self.dtype}".lstrip()
+        how = "" if self.reals is None else f", of reals (x - {self.reals[1]}) * {self.reals[0]:.8g}"
+        return f"{shape} {self.dtype}{how.replace('- -', '+ ')}".lstrip()
 
     def to_json(self) -> dict[str, object]:
         """Name, element type and shape: a list of numbers and names."""
-        return {"name": self.name, "dtype": self.dtype, "shape": None if self.shape is None else list(self.shape)}
+        how = {} if self.reals is None else {"scale": self.reals[0], "zero": self.reals[1]}
+        return {
+            **{"name": self.name, "dtype": self.dtype, "shape": None if self.shape is None else list(self.shape)},
+            **how,
+        }
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def _functions(signature: Signature) -> tuple[str, ...]:
 
 def _tensors(tensors: Sequence[TensorSpec], sizes: Sequence[SizeSpec]) -> tuple[OpenTensor, ...]:
     names = [size.name for size in sizes]
-    return tuple(OpenTensor(t.name, t.dtype, t.named_shape(names), t.codes) for t in tensors)
+    return tuple(OpenTensor(t.name, t.dtype, t.named_shape(names), t.codes, t.reals) for t in tensors)
 
 
 def _of_model(path: str, options: CompileOptions) -> Report:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Attribute, Block, Region
 from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.arrays import dtype_text
-from msc.dialects.ms.attributes import MS_NAME
+from msc.dialects.ms.attributes import MS_NAME, MS_SCALE, MS_ZERO
 from msc.dialects.ms.shapes import tensor_type
 from msc.importers.imported import Imported
 from msc.importers.tflite.failures import failure, shown
@@ -92,10 +92,14 @@ def build_module(graphs: Sequence[Subgraph], name: str) -> Imported:
     outputs = [_output(graph, index, scope) for index in graph.outputs]
     results = [builder.ssa(value) for value in outputs]
     entry.add_op(ReturnOp(*results))
-    given = [_named(n) for n in _names(graph, dict.fromkeys(graph.inputs))]
+    arguments = list(dict.fromkeys(graph.inputs))
+    given = [_named(n, graph.tensors[k]) for n, k in zip(_names(graph, arguments), arguments, strict=True)]
     names = _names(graph, graph.outputs)
     types = [a.type for a in entry.args], [r.type for r in results]
-    attributes = ArrayAttr(given), ArrayAttr([_named(n) for n in names])
+    attributes = (
+        ArrayAttr(given),
+        ArrayAttr([_named(n, graph.tensors[k]) for n, k in zip(names, graph.outputs, strict=True)]),
+    )
     function = FuncOp(ENTRY, types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
     module = ModuleOp([*builder.declarations(), function], sym_name=StringAttr(_stem(name)))
     return Imported(module, builder.parameters, tuple(names))
@@ -220,7 +224,7 @@ def _output(graph: Subgraph, index: int, scope: dict[int, TfliteValue]) -> Tflit
     return value
 
 
-def _names(graph: Subgraph, indices: Sequence[int] | Mapping[int, None]) -> list[str]:
+def _names(graph: Subgraph, indices: Sequence[int]) -> list[str]:
     """Names of inputs or outputs, each once: the file's need not differ."""
     taken = set[str]()
     names: list[str] = []
@@ -235,8 +239,13 @@ def _names(graph: Subgraph, indices: Sequence[int] | Mapping[int, None]) -> list
     return names
 
 
-def _named(name: str) -> DictionaryAttr:
-    return DictionaryAttr({MS_NAME: StringAttr(name)})
+def _named(name: str, tensor: TensorRecord) -> DictionaryAttr:
+    """The attributes of an argument or a result: its name, and what its integers stand for."""
+    found, attributes = tensor.quantisation, dict[str, Attribute]({MS_NAME: StringAttr(name)})
+    if found is not None and found.scales.size == 1 and tensor.type != "FLOAT32":
+        attributes[MS_SCALE] = FloatAttr(float(found.scales[0]), f64)
+        attributes[MS_ZERO] = IntegerAttr(int(found.zeros[0]), i64)
+    return DictionaryAttr(attributes)
 
 
 def _stem(file: str) -> str:

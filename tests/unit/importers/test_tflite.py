@@ -45,6 +45,8 @@ def test_a_file_is_compiled_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(graph.bytes([y]))
     model = msc.compile(tmp_path / "m.tflite")
     assert model(np.zeros((1, 5, 5, 2), np.int8)).shape == (1, 5, 5, 2)
+    assert model.signature.inputs[0].reals == (float(np.float32(0.1)), 3)
+    assert model.signature.outputs[0].reals == (float(np.float32(0.1)), 3)
 
 
 def test_operators_that_msc_lacks_are_listed() -> None:
