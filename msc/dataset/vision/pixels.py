@@ -164,13 +164,26 @@ def padded_places(size: int, before: int, after: int, border: Border) -> Array:
 
 def _resized_in_integers(picture: Array, size: tuple[int, int]) -> Array:
     """Linear interpolation of bytes in the fixed-point arithmetic of OpenCV's, which MindSpore's pixels come from."""
-    planes = (picture[..., None] if picture.ndim == 2 else picture).astype(np.int64)
+    planes = picture[..., None] if picture.ndim == 2 else picture
     left, right, counts = shares(planes.shape[1], size[1])
-    wide = (planes[:, left] * counts[:, :1] + planes[:, right] * counts[:, 1:]) >> 4
+    wide = _weighed(planes, (left, right), counts, 1, 4)
     above, below, counts = shares(planes.shape[0], size[0])
-    first = (wide[above] * counts[:, :1, None]) >> 16
-    second = (wide[below] * counts[:, 1:, None]) >> 16
-    return ((first + second + 2) >> 2).astype(np.uint8).reshape(*size, *picture.shape[2:])
+    made = _weighed(wide, (above, below), counts, 0, 16)
+    made += 2
+    made >>= 2
+    return made.astype(np.uint8).reshape(*size, *picture.shape[2:])
+
+
+def _weighed(planes: Array, places: tuple[Array, Array], counts: Array, axis: int, bits: int) -> Array:
+    """Two places along an axis, each times its count; along height each is shifted by itself, along width their sum."""
+    weights = counts.astype(np.int32).T.reshape(2, *(-1 if k == axis else 1 for k in range(planes.ndim)))
+    first, second = (np.take(planes, p, axis) * w for p, w in zip(places, weights, strict=True))
+    if axis == 0:
+        first >>= bits
+        second >>= bits
+        return np.add(first, second, out=first)
+    first += second
+    return np.right_shift(first, bits, out=first)
 
 
 def size_for(picture: Array, size: int | tuple[int, int]) -> tuple[int, int]:

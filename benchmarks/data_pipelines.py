@@ -1,0 +1,298 @@
+"""`python -m benchmarks.data_pipelines [--mindspore PYTHON]`: rows a second of data pipelines, beside other engines.
+
+One recipe after the other, engines in turn, several rounds: the best of each, by wall time and by processor time of the
+process with all its threads, on one processor. Peers: PyTorch's DataLoader with Pillow for each row, torchvision's v2
+on whole batches, and MindSpore's data engine if its Python is given. Rows are made and thrown away. The first epoch of
+each engine, in which msc compiles, is shown by `--first`, and does not count.
+"""
+
+# PyTorch and MindSpore have few types.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RECIPES = ("mnist", "mnist-augmented", "cifar", "image-folder")
+ENGINES = ("msc", "torch", "torch-v2", "mindspore")
+BATCH = 32
+MEAN, STD = [0.4914, 0.4822, 0.4465], [0.247, 0.243, 0.261]
+
+
+def pictures(recipe: str, rows: int) -> tuple[Any, Any]:
+    """Random pictures of the recipe's size, and labels."""
+    draws = np.random.default_rng(0)
+    shape = (28, 28, 1) if recipe.startswith("mnist") else (32, 32, 3)
+    return draws.integers(0, 256, (rows, *shape), np.uint8), draws.integers(0, 10, rows).astype(np.int32)
+
+
+def source(recipe: str, rows: int) -> Path:
+    """A folder with the pictures: MNIST's and CIFAR's files, or JPEG files of 500x375 in two folders; made once."""
+    kind = "mnist" if recipe.startswith("mnist") else recipe
+    root = Path(tempfile.gettempdir()) / f"msc-benchmark-{kind}-{rows}"
+    if root.is_dir():
+        return root
+    root.mkdir()
+    if kind == "image-folder":
+        _write_jpegs(root, rows)
+        return root
+    images, labels = pictures(recipe, rows)
+    if kind == "mnist":
+        head = struct.pack(">IIII", 2051, *images.shape[:3])
+        (root / "train-images-idx3-ubyte").write_bytes(head + images.tobytes())
+        (root / "train-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, rows) + labels.astype("u1").tobytes())
+    else:
+        planes = images.transpose(0, 3, 1, 2).reshape(rows, -1)
+        records = np.concatenate([labels.astype("u1")[:, None], planes], 1)
+        (root / "data_batch_1.bin").write_bytes(records.tobytes())
+    return root
+
+
+def _write_jpegs(root: Path, rows: int) -> None:
+    from PIL import Image
+
+    draws = np.random.default_rng(0)
+    for k in range(rows):
+        path = root / f"class{k % 2}" / f"{k}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        small = Image.fromarray(draws.integers(0, 256, (12, 16, 3), np.uint8))
+        small.resize((500, 375), Image.Resampling.BICUBIC).save(path, quality=90)
+
+
+def mindspore_like(ds: Any, vision: Any, transforms: Any, int32: Any, recipe: str, rows: int) -> Iterable[Any]:
+    """The pipeline in the API that msc and MindSpore have in common."""
+    if recipe == "image-folder":
+        data = ds.ImageFolderDataset(str(source(recipe, rows)), shuffle=True)
+        steps = [vision.RandomCropDecodeResize(224), vision.RandomHorizontalFlip(), vision.HWC2CHW()]
+    else:
+        kind = ds.Cifar10Dataset if recipe == "cifar" else ds.MnistDataset
+        data = kind(str(source(recipe, rows)), "train", shuffle=True)
+        steps = [vision.RandomCrop(32, 4), vision.RandomHorizontalFlip()]
+        if recipe == "cifar":
+            steps += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, STD), vision.HWC2CHW()]
+        else:
+            resize = [vision.Resize((32, 32))]
+            steps = [*resize, *(steps if recipe == "mnist-augmented" else [])]
+            steps += [vision.Rescale(1 / 255, 0.0), vision.HWC2CHW()]
+    data = data.map(steps, "image").map(transforms.TypeCast(int32), "label").batch(BATCH)
+    return data.create_tuple_iterator(num_epochs=-1, output_numpy=True)
+
+
+def of_msc(recipe: str, rows: int) -> Iterable[Any]:
+    """The pipeline of msc, compiled with the first batch."""
+    import msc
+    import msc.dataset as ds
+    from msc.dataset import transforms, vision
+
+    ds.config.set_auto_offload(True)
+    return mindspore_like(ds, vision, transforms, msc.int32, recipe, rows)
+
+
+def of_mindspore(recipe: str, rows: int) -> Iterable[Any]:
+    """The pipeline of MindSpore."""
+    import mindspore  # pyright: ignore[reportMissingImports]
+    import mindspore.dataset as ds  # pyright: ignore[reportMissingImports]
+
+    ds.config.set_num_parallel_workers(1)
+    return mindspore_like(ds, ds.vision, ds.transforms, mindspore.int32, recipe, rows)
+
+
+def of_torch(recipe: str, rows: int) -> Iterable[Any]:
+    """PyTorch's DataLoader without worker processes, whose rows Pillow transforms."""
+    import torch
+    from PIL import Image, ImageOps
+
+    images, labels = pictures(recipe, rows) if recipe != "image-folder" else (None, np.zeros(rows, np.int32))
+    files = sorted(source(recipe, rows).glob("*/*.jpg"))
+    mean, std = (np.array(v, np.float32)[:, None, None] for v in (MEAN, STD))
+
+    def picture(k: int) -> Any:
+        if images is None:
+            whole = Image.open(files[k]).convert("RGB")
+            side = int(np.sqrt(random.uniform(0.08, 1.0)) * min(whole.size))
+            left, top = (random.randint(0, n - side) for n in whole.size)
+            return whole.resize((224, 224), Image.Resampling.BILINEAR, (left, top, left + side, top + side))
+        found = Image.fromarray(images[k].squeeze())
+        return found.resize((32, 32), Image.Resampling.BILINEAR) if recipe.startswith("mnist") else found
+
+    def made(k: int) -> Any:
+        image = picture(k)
+        if recipe in ("mnist-augmented", "cifar"):
+            left, top = random.randint(0, 8), random.randint(0, 8)
+            image = ImageOps.expand(image, 4).crop((left, top, left + 32, top + 32))
+        if recipe != "mnist" and random.random() < 0.5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        array = np.asarray(image)
+        planes = torch.from_numpy(array[None] if array.ndim == 2 else array.transpose(2, 0, 1).copy())
+        if recipe == "image-folder":
+            return planes
+        floats = planes.to(torch.float32).div(255)
+        return floats.sub(torch.from_numpy(mean)).div(torch.from_numpy(std)) if recipe == "cifar" else floats
+
+    class Rows(torch.utils.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return rows
+
+        def __getitem__(self, k: int) -> Any:
+            return made(k), int(labels[k])
+
+    return torch.utils.data.DataLoader(Rows(), BATCH, shuffle=True)
+
+
+def of_torchvision(recipe: str, rows: int) -> Iterable[Any]:
+    """Torchvision's v2 on whole batches: one crop and one flip are drawn for all rows of a batch."""
+    import torch
+    from torchvision.transforms import v2
+
+    resize, to_float = v2.Resize((32, 32), antialias=False), v2.ToDtype(torch.float32, scale=True)
+    drawn: list[Any] = [v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
+    of_recipe = {
+        "mnist": [resize, to_float],
+        "mnist-augmented": [resize, *drawn, to_float],
+        "cifar": [*drawn, to_float, v2.Normalize(MEAN, STD)],
+    }
+    change = v2.Compose(of_recipe[recipe])
+    images, labels = (torch.from_numpy(array) for array in pictures(recipe, rows))
+    images = images.permute(0, 3, 1, 2)
+
+    class Batches:
+        def __iter__(self) -> Iterator[Any]:
+            for group in torch.randperm(rows).split(BATCH):
+                yield change(images[group]), labels[group]
+
+    return Batches()
+
+
+MAKERS: dict[str, Callable[[str, int], Iterable[Any]]] = {
+    "msc": of_msc,
+    "torch": of_torch,
+    "torch-v2": of_torchvision,
+    "mindspore": of_mindspore,
+}
+
+
+def _spent() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def measured(epoch: Iterable[Any], before: float) -> tuple[float, float, float]:
+    """Rows a second of an epoch, by wall time and by what the process spent since `before`, and what it has spent.
+
+    Engines read ahead between epochs: wall times of short epochs say little.
+    """
+    begun = time.perf_counter()
+    count = sum(len(batch[0]) for batch in epoch)
+    wall, now = time.perf_counter() - begun, _spent()
+    return count / wall, count / max(now - before, 1e-9), now
+
+
+class Engine:
+    """An engine in a process of its own, which answers each line with the figures of an epoch."""
+
+    def __init__(self, python: str, name: str, recipe: str, rows: int) -> None:
+        command = [python, str(Path(__file__).resolve()), "--serve", name, recipe, str(rows)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.first = self.epoch()
+
+    def epoch(self) -> tuple[float, float]:
+        """Rows a second of another epoch. Raises RuntimeError if the engine ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("epoch\n")
+        self._process.stdin.flush()
+        for line in self._process.stdout:
+            if line.startswith("rows "):
+                wall, spent = json.loads(line[5:])
+                return wall, spent
+        raise RuntimeError("the engine ended")
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+
+def serve(name: str, recipe: str, rows: int) -> None:
+    """Answer lines."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if name.startswith("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+    pipeline = MAKERS[name](recipe, rows)
+    before = _spent()
+    for _ in sys.stdin:
+        wall, spent, before = measured(pipeline, before)
+        print("rows", json.dumps([wall, spent]), flush=True)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recipe", choices=RECIPES, action="append")
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--mindspore", metavar="PYTHON", help="an interpreter that has MindSpore")
+    parser.add_argument("--first", action="store_true", help="show the first epoch too")
+    parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve[0], options.serve[1], int(options.serve[2]))
+        return
+    ratios: list[float] = []
+    for recipe in options.recipe or RECIPES:
+        rows = options.rows if recipe != "image-folder" else min(options.rows, 256)
+        best = _best_of(recipe, rows, options)
+        for name, figures in best.items():
+            print(f"{recipe:16} {name:10} {figures[0]:10,.0f} rows/s {figures[1]:10,.0f} rows/CPU s", flush=True)
+        peers = [figures[1] for name, figures in best.items() if name != "msc"]
+        if peers and "msc" in best:
+            ratios.append(best["msc"][1] / max(peers))
+            print(f"{recipe:16} msc / best peer by processor time: {ratios[-1]:.2f}", flush=True)
+    if ratios:
+        print(f"geometric mean {math.prod(ratios) ** (1 / len(ratios)):.2f}")
+
+
+def _best_of(recipe: str, rows: int, options: Any) -> dict[str, tuple[float, float]]:
+    engines: dict[str, Engine] = {}
+    for name in ENGINES:
+        if (name == "mindspore" and not options.mindspore) or (name == "torch-v2" and recipe == "image-folder"):
+            continue
+        python = options.mindspore if name == "mindspore" else sys.executable
+        try:
+            engines[name] = Engine(python, name, recipe, rows)
+        except RuntimeError as error:
+            print(f"{recipe:16} {name:10} {error}")
+            continue
+        if options.first:
+            print(f"{recipe:16} {name:10} first epoch {engines[name].first[0]:10,.0f} rows/s")
+    best = dict.fromkeys(engines, (0.0, 0.0))
+    for _ in range(options.rounds):
+        for name, engine in engines.items():
+            best[name] = tuple(map(max, best[name], engine.epoch()))  # pyright: ignore[reportArgumentType]
+    for engine in engines.values():
+        engine.close()
+    return best
+
+
+if __name__ == "__main__":
+    main()
