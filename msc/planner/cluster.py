@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import read_source
+from msc.support.plain_files import opened
 from msc.targets.abilities import figure
 from msc.targets.files import SUFFIX, is_file
 from msc.targets.reading import Figures, Reader, Source, parse
@@ -207,6 +208,16 @@ def _cluster_of(name: str, figures: Figures, source: Source) -> Cluster:
     if not plain["device"]:
         source.fail("the driver keeps all of the memory", ("device", "reserved"))
     return Cluster(name, title, plain["device"], plain["flops"], plain["efficiency"], links, plain.get("host"))
+
+
+MEASURED = "# Written by msc parallel measure.\n\n"
+"""How files of measured clusters begin."""
+
+
+def is_measured(path: Path) -> bool:
+    """Whether a file is of a measured cluster. Raises OSError."""
+    with opened(path) as file:
+        return file.read(len(MEASURED)) == MEASURED.encode()
 
 
 def cluster_text(cluster: Cluster) -> str:

@@ -11,13 +11,13 @@ from msc.driver.verbs.cell_options import with_cells
 from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import parse_dims
 from msc.driver.verbs.verb import NUMBER, Verb, say
-from msc.planner.cluster import cluster_named
+from msc.planner.cluster import MEASURED, cluster_named, cluster_text, is_measured
 from msc.planner.layout_search import MODES, SearchMode
 from msc.planner.model_plan import GraphWish
 from msc.planner.stages import plan_model
 from msc.planner.step import Schedule
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.outputs import OutputGuard
+from msc.support.outputs import OutputGuard, OutputSet
 
 _LEVELS = "What data-parallel ranks share: 1 the optimizer's state, 2 gradients, 3 weights."
 
@@ -117,3 +117,24 @@ def plan(
     planned = plan_model(graph, found, wish, stages, batch // graph.batch, schedule)
     guard = OutputGuard((Path(model),), force)
     say(parallel_plans.report_plan(planned, Path(model).name, json_out, trace, strategy, guard), end="")
+
+
+@command.command(name="measure", cls=Verb)
+@click.option("-o", "--output", required=True, metavar="FILE", help="The file of the cluster, NAME.toml.")
+@click.option("--force", is_flag=True, help="Replace a file that msc did not write.")
+def measure(output: str, force: bool) -> None:
+    """Measure the ranks of a running MPI program and their links, and write the file of the cluster that they are.
+
+    Example: mpirun -n 4 msc parallel measure -o cluster.toml
+    """
+    from msc.planner import measuring
+
+    mpi = measuring.library()
+    found = measuring.measure(mpi)
+    if mpi.COMM_WORLD.Get_rank() == 0:
+        with OutputSet(OutputGuard((), force)) as written:
+            written.write(Path(output), MEASURED + cluster_text(found), is_measured)
+        links = ", ".join(
+            f"{link.name} {link.bandwidth / 1e9:.3g} GB/s, {link.latency * 1e6:.3g} us" for link in found.links
+        )
+        say(f"{found.title}: {found.peaks.f32 / 1e9:.3g} GFLOP/s, {links}; written to {output}")

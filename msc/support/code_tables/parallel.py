@@ -93,6 +93,12 @@ CODES = (
         "divides its dimension, and all parts together are at most the devices. `--strategy FILE` writes such a file.",
     ),
     Code(
+        "MSC1126",
+        "no MPI to measure with",
+        "`mpirun -n 4 msc parallel measure -o cluster.toml` times the ranks of an MPI program. Python needs mpi4py for "
+        "that (`pip install 'msc-compiler[parallel]'`), and mpi4py a library of MPI: on Debian `openmpi-bin`.",
+    ),
+    Code(
         "MSC1124",
         "not a file of planning cases",
         "`msc parallel plan --cases FILE.toml` reads `[[cases]]` with a model, a cluster and a batch; docs/parallel.md "
