@@ -266,7 +266,7 @@ all: selftest.elf
 selftest.o: golden.h board.h
 
 selftest.elf: $(OBJECTS) selftest.o board.o board.ld
-	$(CC) $(MACHINE) $(CFLAGS) -nostartfiles -T board.ld -Wl,--gc-sections $(filter %.o,$^) -o $@ -lm
+	$(CC) $(MACHINE) $(CFLAGS) -nostartfiles -T board.ld -Wl,--gc-sections,-Map=selftest.map $(filter %.o,$^) -o $@ -lm
 
 run: selftest.elf
 	$(EMULATOR) -kernel $<
@@ -275,7 +275,7 @@ size: $(OBJECTS)
 	$(subst gcc,size,$(CC)) $(OBJECTS)
 
 clean:
-	rm -f *.o *.su selftest.elf
+	rm -f *.o *.su selftest.elf selftest.map
 
 .PHONY: all run size clean
 """
