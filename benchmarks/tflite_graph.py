@@ -22,6 +22,7 @@ Array = NDArray[Any]
 _TYPES = {
     "float32": "FLOAT32",
     "float16": "FLOAT16",
+    "int4": "INT4",
     "int8": "INT8",
     "uint8": "UINT8",
     "int16": "INT16",
@@ -86,7 +87,11 @@ class TfliteGraph:
         return self.inputs[-1]
 
     def constant(self, array: Array, codes: Codes | None = None, name: str = "") -> int:
-        self.buffers.append(np.ascontiguousarray(array).tobytes())
+        data = np.ascontiguousarray(array)
+        if codes is not None and codes.dtype == "int4":
+            halves = np.append(data.reshape(-1), np.int8(0)).astype(np.int8)[: 2 * ((data.size + 1) // 2)].view(np.uint8) & 15
+            data = halves[::2] | halves[1::2] << 4
+        self.buffers.append(data.tobytes())
         return self._tensor(name, array.shape, codes or array.dtype.name, len(self.buffers) - 1)
 
     def variable(self, shape: Sequence[int], kind: Codes | str = "float32", name: str = "") -> int:

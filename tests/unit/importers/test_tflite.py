@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,13 @@ import numpy as np
 import pytest
 
 import msc
-from benchmarks.tflite_graph import Codes, TfliteGraph
+from benchmarks.tflite_graph import Array, Codes, TfliteGraph
+from msc.driver.compile import compile_model, generate_c
+from msc.driver.options import CompileOptions
 from msc.importers.tflite import import_bytes, import_model
+from msc.interp import evaluate
 from msc.support.diagnostics import MscError
+from tests.unit.importers.models import HOSTILE_NAMES
 
 CONV = ("Conv2DOptions", {"Padding": 0, "StrideH": 1, "StrideW": 1})
 SUM = ("AddOptions", {"FusedActivationFunction": 0})
@@ -151,3 +156,57 @@ def test_damaged_files_raise_errors_of_msc() -> None:
             import_bytes(bytes(changed))
         except MscError as error:
             assert error.diagnostics[0].code.startswith("MSC0")  # noqa: PT017
+
+
+def dense(x: Codes | str, weight: Codes | None, out: Codes | str, data: Array) -> bytes:
+    """A dense layer of eight inputs; the weight's integers lie `data.dtype`'s way."""
+    graph = TfliteGraph()
+    given = graph.input("x", (2, 8), x)
+    options = ("FullyConnectedOptions", {"FusedActivationFunction": 1})
+    return graph.bytes([graph.op("FULLY_CONNECTED", [given, graph.constant(data, weight)], (2, 5), out, options)])
+
+
+def result(data: bytes, x: Array) -> Array:
+    imported = import_bytes(data)
+    (found,) = evaluate(imported.module, {"x": x}, imported.weights)
+    return found
+
+
+WEIGHT = np.random.default_rng(0).integers(-7, 8, (5, 8)).astype(np.int8)
+GIVEN = np.random.default_rng(1).integers(-128, 128, (2, 8)).astype(np.int8)
+
+
+def test_unsigned_bytes_are_signed_ones_moved() -> None:
+    signed = dense(Codes(0.1, 3), Codes(0.02), Codes(0.05, -20), WEIGHT)
+    kinds = Codes(0.1, 131, "uint8"), Codes(0.02, 128, "uint8"), Codes(0.05, 108, "uint8")
+    unsigned = dense(*kinds, (WEIGHT.astype(np.int16) + 128).astype(np.uint8))
+    moved = (GIVEN.astype(np.int16) + 128).astype(np.uint8)
+    found = result(unsigned, moved)
+    np.testing.assert_array_equal(found.astype(np.int16) - 128, result(signed, GIVEN))
+    assert len(np.unique(found)) > 2
+
+
+def test_weights_of_four_bits_are_unpacked() -> None:
+    packed = dense(Codes(0.1, 3), Codes(0.02, 0, "int4"), Codes(0.05, -20), WEIGHT)
+    wanted = dense(Codes(0.1, 3), Codes(0.02), Codes(0.05, -20), WEIGHT)
+    np.testing.assert_array_equal(result(packed, GIVEN), result(wanted, GIVEN))
+
+
+def test_weights_alone_stand_for_reals() -> None:
+    x = GIVEN.astype(np.float32)
+    found = result(dense("float32", Codes((0.1, 0.2, 0.3, 0.4, 0.5)), "float32", WEIGHT), x)
+    scales = np.array([[0.1], [0.2], [0.3], [0.4], [0.5]], np.float32)
+    np.testing.assert_allclose(found, np.maximum(x @ (WEIGHT * scales).T, 0), rtol=1e-5)
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    """Names of tensors do not reach the C but as comments and strings."""
+    graph, values = TfliteGraph(), list[int]()
+    for k, name in enumerate(HOSTILE_NAMES):
+        x = graph.input(name, (300,))
+        weight = graph.constant(np.full(300, k, np.float32), name=name)
+        values.append(graph.op("ADD", [x, weight], (300,), options=SUM))
+    (tmp_path / "m.tflite").write_bytes(graph.bytes(values))
+    program = generate_c(compile_model(str(tmp_path / "m.tflite"), CompileOptions()))
+    code = re.sub(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', "", program.source + program.header, flags=re.DOTALL)
+    assert not any(word in code for word in ("int evil", "<evil>", "touch pwned", "-rf", "\u202e", "../up", "??/"))

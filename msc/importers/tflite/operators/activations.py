@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -285,27 +286,43 @@ def _log_softmax(node: TfliteNode) -> TfliteValue:
     return layout.give(node(ms.LogSoftmaxOp, layout.take(node[0]), axis=layout.axis(node[0].rank - 1)))
 
 
-@importer("ELU", "GELU")
+_BY_FLOATS: dict[str, tuple[type[MsOp], Callable[[Array], Array]]] = {
+    "ELU": (ms.EluOp, lambda x: np.where(x < 0, np.exp(x) - F32(1), x)),
+    "EXP": (ms.ExpOp, np.exp),
+    "LOG": (ms.LogOp, lambda x: np.log(np.maximum(x, F32(1e-30)))),
+    "SQRT": (ms.SqrtOp, lambda x: np.sqrt(np.maximum(x, F32(0)))),
+    "RSQRT": (ms.RsqrtOp, lambda x: 1 / np.sqrt(np.maximum(x, F32(1e-30)))),
+    "SIN": (ms.SinOp, np.sin),
+    "COS": (ms.CosOp, np.cos),
+    "SQUARE": (ms.SquareOp, lambda x: x * x),
+    "ABS": (ms.AbsOp, np.abs),
+    "NEG": (ms.NegOp, np.negative),
+}
+"""Operators whose integers are those of the function of the reals: where TFLM has one of 8 bits, it is this table."""
+
+
+@importer(*_BY_FLOATS, "GELU")
 def _by_floats(node: TfliteNode) -> TfliteValue:
     if node.record.name == "GELU":
         _floats_only(node)
         is_approximate = bool(node.options("GeluOptions").Approximate())
         return unary(node, ms.GeluOp, approximate="tanh" if is_approximate else "none")
+    operation, function = _BY_FLOATS[node.record.name]
     if not is_quantised(node[0]):
-        return unary(node, ms.EluOp)
+        return unary(node, operation)
     given, result = codes(node, 0), result_codes(node)
 
-    def function(x: Array) -> Array:
+    def table(x: Array) -> Array:
         real: Array = given.scale * x.astype(F32)
-        value: Array = np.where(real < 0, np.exp(real) - F32(1), real) * F32(1 / result.scale)
-        return _rounded(value) + result.zero
+        return _rounded(function(real).astype(F32) * F32(1 / result.scale)) + result.zero
 
-    return by_table(node, function)
+    return by_table(node, table)
 
 
 def _rounded(x: Array) -> Array:
     """The nearest integers, ties away from zero."""
-    return (np.sign(x) * np.floor(np.abs(x).astype(np.float64) + 0.5)).astype(np.int64)
+    whole = np.sign(x) * np.floor(np.abs(x).astype(np.float64) + 0.5)
+    return np.clip(whole, -(1 << 31), (1 << 31) - 1).astype(np.int64)
 
 
 def _floats_only(node: TfliteNode) -> None:

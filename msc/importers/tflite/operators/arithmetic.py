@@ -167,15 +167,6 @@ def _not_quantised(node: TfliteNode) -> None:
 
 
 _UNARY: dict[str, type[MsOp]] = {
-    "ABS": ms.AbsOp,
-    "NEG": ms.NegOp,
-    "EXP": ms.ExpOp,
-    "LOG": ms.LogOp,
-    "SIN": ms.SinOp,
-    "COS": ms.CosOp,
-    "SQRT": ms.SqrtOp,
-    "RSQRT": ms.RsqrtOp,
-    "SQUARE": ms.SquareOp,
     "FLOOR": ms.FloorOp,
     "CEIL": ms.CeilOp,
     "ROUND": ms.RoundOp,
