@@ -89,7 +89,8 @@ class TfliteGraph:
     def constant(self, array: Array, codes: Codes | None = None, name: str = "") -> int:
         data = np.ascontiguousarray(array)
         if codes is not None and codes.dtype == "int4":
-            halves = np.append(data.reshape(-1), np.int8(0)).astype(np.int8)[: 2 * ((data.size + 1) // 2)].view(np.uint8) & 15
+            even = data.size + data.size % 2
+            halves = np.append(data.reshape(-1), np.int8(0)).astype(np.int8)[:even].view(np.uint8) & 15
             data = halves[::2] | halves[1::2] << 4
         self.buffers.append(data.tobytes())
         return self._tensor(name, array.shape, codes or array.dtype.name, len(self.buffers) - 1)
