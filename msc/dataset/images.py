@@ -238,8 +238,10 @@ class ImageFolderDataset(IndexedDataset):
     """Image files in a folder for each class: `image` is the file's bytes, with `decode` [height, width, 3] of UInt8.
 
     `label` is Int32: classes are counted in the order of their names, unless `class_indexing` numbers them. Raises
-    MSC0870, and MSC0875 without Pillow.
+    MSC0870, and MSC0875 without Pillow. `num_parallel_workers` threads read and decode; rows keep their order.
     """
+
+    READS_FILES = True
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from msc.dataset.arguments import names, optional_count, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.blocks import RowReader
 from msc.dataset.config import ErrorSamplesMode
-from msc.dataset.mapping import forgiving
+from msc.dataset.mapping import forgiving, in_order
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
 from msc.dataset.values import Array, Row, as_array, converted, own_row
@@ -27,6 +27,9 @@ from msc.frontend.settings import unused
 
 class IndexedDataset(Dataset):
     """Base of data sets whose rows are read by number, in the order of a sampler."""
+
+    READS_FILES: ClassVar[bool] = False
+    """Whether a row is read from a file of its own: then `num_parallel_workers` threads read them."""
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class IndexedDataset(Dataset):
         *,
         shuffled: bool = True,
     ) -> None:
-        arguments.workers(num_parallel_workers)
+        self._workers = arguments.workers(num_parallel_workers)
         if shuffle is not None and not isinstance(shuffle, bool):
             refuse("shuffle", shuffle, "True or False", is_type=True)
         limit = optional_count("num_samples", num_samples)
@@ -84,7 +87,10 @@ class IndexedDataset(Dataset):
         order = self._order(run)
         if config.get_error_samples_mode() is ErrorSamplesMode.SKIP:
             return skipping(forgiving(map(int, order), lambda k: own_row(self.row(k)), self._named), start)
-        return forgiving(map(int, order[start:]), lambda k: own_row(self.row(k)), self._named)
+        numbers = map(int, order[start:])
+        if self.READS_FILES and self._workers > 1 and config.get_error_samples_mode() is ErrorSamplesMode.RETURN:
+            return in_order(numbers, lambda k: own_row(self.row(k)), self._workers)
+        return forgiving(numbers, lambda k: own_row(self.row(k)), self._named)
 
     @property
     def _named(self) -> str:

@@ -174,6 +174,20 @@ def test_rows_with_errors(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
         ds.config.set_error_samples_mode(ErrorSamplesMode.RETURN)
 
 
+def test_files_are_read_by_threads_in_their_order(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for k in range(12):
+        Image.fromarray(np.full((4, 4, 3), k * 10, np.uint8)).save(folder / f"{k:02}.png")
+    data = ds.ImageFolderDataset(str(tmp_path), shuffle=False, decode=True, num_parallel_workers=3)
+    assert [int(row[0][0, 0, 0]) for row in data.rows(EpochRun(1))] == [k * 10 for k in range(12)]
+    (folder / "05.png").write_bytes(b"no image")
+    rows = data.rows(EpochRun(1))
+    assert [int(next(rows)[0][0, 0, 0]) for _ in range(5)] == [0, 10, 20, 30, 40]
+    with pytest.raises(msc.MscError, match=r"05\.png"):
+        next(rows)
+
+
 def test_other_names() -> None:
     rows = ds.PaddedDataset([{"x": np.float32(1)}, {"x": np.float32(2)}])
     joined = ds.NumpySlicesDataset({"x": np.zeros(2, np.float32)}, shuffle=False) + rows
