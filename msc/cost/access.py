@@ -84,6 +84,8 @@ def _term(model: KernelModel, statement: KernelStatement, array: int, index: Seq
     if known.shape[-1] * BYTES[known.dtype] != BYTES["f32"]:
         return None
     match index[-1]:
+        case AffineDimExpr(position=dim) if statement.extents[dim] == known.shape[-1]:
+            return dim if dim in statement.reduced else None
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, AffineDimExpr(position=dim), AffineConstantExpr()):
             return dim if dim in statement.reduced else None
         case _:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import product
 from math import ceil, prod
 
+from msc.cost.access import term_dimension
 from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.contraction import Contraction, UnitProduct, contractions, unit_product
@@ -72,6 +73,7 @@ def _by_instruction(
     if not unit.in_registers or unit.shape.n != machine.lanes(BYTES["f32"]) or not _takes(model, contraction, unit):
         return None
     new, terms = tree, unit.shape.k
+    lies_in_words = term_dimension(model, model.statements[contraction.statement]) is not None
     for path in _paths(tree.body, contraction.statement, ()):
         at = max((k for k, loop in enumerate(path) if _is_steps(tree, loop, contraction)), default=None)
         if at is None or below(path[at]) != frozenset({contraction.statement}) or tuple(chain(path[at])) != path[at:]:
@@ -79,7 +81,7 @@ def _by_instruction(
         tiles = [each.tile for each in path[:at] if each.axis == path[at].axis and each.tile]
         extent = tiles[-1] if tiles else tree.axis(path[at].axis).extent
         is_tile = all(each.mark in ("unroll", "vector") and each.tile is None for each in path[at + 1 :])
-        if is_tile and extent >= 2 * terms:
+        if is_tile and extent >= (terms if lies_in_words else 2 * terms):
             new = put(new, path[at], _in_steps(path[at], unit))
     return None if new is tree else new
 

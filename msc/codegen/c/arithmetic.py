@@ -68,15 +68,17 @@ def _integer(
 def _product(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """A product of integers; of vectors of bytes that were widened, by the instructions that multiply halves."""
     type_ = _shape(operands)
-    if type_.base != "i32" or not type_.is_vector or not all(map(_is_half, op.operands)):
+    if type_.base != "i32" or not type_.is_vector or not all(map(_half_name, op.operands)):
         return _integer("*", Precedence.PRODUCT, prelude, op, operands)
     if all(v.splat for v in operands):
         return _integer("*", Precedence.PRODUCT, prelude, op, operands)
-    return call(prelude.function("product_of_halves", type_), type_, *(vector_text(prelude, v) for v in operands))
+    signed = all(_half_name(v) == "arith.extsi" for v in op.operands)
+    name = prelude.function("product_of_signed_halves" if signed else "product_of_halves", type_)
+    return call(name, type_, *(vector_text(prelude, v) for v in operands))
 
 
-def _is_half(value: SSAValue) -> bool:
-    """Whether an integer was widened from one that 16 bits with a sign hold."""
+def _half_name(value: SSAValue) -> str:
+    """The operation that widened an integer which 16 bits with a sign hold; empty for other values."""
     op = value.owner
     while isinstance(op, vector.BroadcastOp):
         op = op.source.owner
@@ -86,9 +88,9 @@ def _is_half(value: SSAValue) -> bool:
         case arith.ExtSIOp() | arith.ExtUIOp():
             name, source = op.name, op.input
         case _:
-            return False
+            return ""
     bits = value_type(source.type).bits
-    return (name == "arith.extsi" and bits in (8, 16)) or (name == "arith.extui" and bits == 8)
+    return name if (name == "arith.extsi" and bits in (8, 16)) or (name == "arith.extui" and bits == 8) else ""
 
 
 def _to_unsigned(prelude: Prelude, value: CExpression) -> CExpression:

@@ -123,6 +123,12 @@ def _library_templates() -> Mapping[str, Template]:
     }
 
 
+def _of_signed_halves(text: str) -> str:
+    """The product where both may be negative: the instruction adds that of the upper halves, so one of them is zero."""
+    text = text.replace("product_of_halves", "product_of_signed_halves").replace("(halves)b", "(halves)(b & 0xffff)")
+    return text.replace(", and that are not negative in one of both", "")
+
+
 TEMPLATES: Mapping[str, Template] = {
     "load": Template(VECTORS["load"]),
     "store": Template(VECTORS["store"]),
@@ -154,6 +160,7 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_max": _reduction("max", "max_{t}({a}, {b})", "max"),
     "reduce_min": _reduction("min", "min_{t}({a}, {b})", "min"),
     "product_of_halves": Template(VECTORS["product_of_halves"]),
+    "product_of_signed_halves": Template(_of_signed_halves(VECTORS["product_of_halves"])),
     "absi": Template(VECTORS["absi"], variants={0: VECTORS["absi_scalar"]}),
     "round": Template(VECTORS["round"], headers=("math.h",), variants={0: VECTORS["round_scalar"]}),
     "reduce_larger": _reduction("larger", "select_{t}({a} > {b}, {a}, {b})", "select"),

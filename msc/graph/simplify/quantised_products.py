@@ -30,6 +30,9 @@ from msc.targets.machine import Machine
 _MOST_TERMS = (1 << 31) // (255 * 128)
 """Sums of so many products of bytes fit into i32."""
 
+_WORD = 4
+"""Bytes of a word."""
+
 _MOVES = (
     *(ms.ReshapeOp, ms.FlattenOp, ms.SqueezeOp, ms.ExpandDimsOp, ms.TransposeOp, ms.SliceOp),
     *(ms.MaxPool1dOp, ms.MaxPool2dOp, ms.MaxPool3dOp, ms.GlobalMaxPoolOp),
@@ -44,7 +47,8 @@ class QuantisedProducts(ModulePass):
     Takes: a graph. Gives: in place of a convolution or matrix product of a dequantised tensor and weights, one of
     bytes with sums of i32, dequantised; what quantises that becomes `ms.requantize`. The zero point of x is what
     pads an image, and is folded into the bias, as is a bias of reals, rounded to the scale of the sums. ReLU and
-    limits between become limits of the integers: rounding is monotone. Views and transpositions move integers.
+    limits between become limits of the integers: rounding is monotone. Views and transpositions move integers. Products
+    of bytes that were widened to i32 (QLinearConv, MatMulInteger) become such of the bytes, with the same sums.
     Left in f32: weights with a zero point, that are no constants or have a scale for other than output channels; x with
     several scales; sums that may leave i32; models whose sizes a call decides. Without `always`, so is all on machines
     that have room for f32 weights and no instruction that sums products of bytes: there f32 is faster.
@@ -60,9 +64,10 @@ class QuantisedProducts(ModulePass):
         pays = isinstance(machine, Machine) and (machine.flash > 0 or _sums_bytes(machine))
         if has_open_sizes(op) or not (self.always or pays):
             return
+        words = isinstance(machine, Machine) and _sums_bytes(machine)
         for each in list(op.walk()):
             if isinstance(each, MsOp) and each.parent is not None:
-                _rewrite(each)
+                _rewrite(each, words)
 
 
 def _sums_bytes(machine: Machine) -> bool:
@@ -72,12 +77,12 @@ def _sums_bytes(machine: Machine) -> bool:
     return any(unit.order("ui8", "i8", "i32") is not None for unit in units)
 
 
-def _rewrite(op: MsOp) -> None:
+def _rewrite(op: MsOp, words: bool) -> None:
     """Put integers in the place of one operation, if its operands are dequantised."""
     emit = Emitter(op)
     match op:
         case MatrixProductOp() | ConvolutionOp():
-            value = _product(op, emit)
+            value = _product(op, emit, words)
         case ms.AddOp():
             value = _with_bias(op, emit)
         case QuantizeOp():
@@ -112,32 +117,85 @@ def _has_one_scale(real: DequantizeOp, emit: Emitter) -> bool:
     return all(prod(emit.shape(each)) == 1 and not emit.shape(each) for each in real.operands[1:])
 
 
-def _product(op: MatrixProductOp | ConvolutionOp, emit: Emitter) -> SSAValue | None:
-    """Sums of products of bytes, times both scales."""
+def _product(op: MatrixProductOp | ConvolutionOp, emit: Emitter, words: bool) -> SSAValue | None:
+    """Sums of products of bytes, times both scales where reals are multiplied."""
+    if op.result_dtype() == "i32":
+        return _integer_product(op, emit, words)
     x, w = _dequantized(op.operands[0]), _dequantized(op.operands[1])
     if x is None or w is None or op.result_dtype() != "f32" or not _has_one_scale(x, emit):
         return None
     zero = 0 if x.zero is None else splat_of(x.zero)
     by_channel = _scale_of_channels(op, w, emit)
     symmetric = w.zero is None or splat_of(w.zero) == 0
-    if zero is None or by_channel is None or not symmetric or not is_constant(w.x):
+    if zero is None or by_channel is None or not symmetric:
         return None
-    if emit.dtype(x.x) not in NARROW_INTEGERS or emit.dtype(w.x) != "i8" or _terms(op, emit) > _MOST_TERMS:
+    sums = _sums(op, x.x, int(str(zero)), w.x, emit, words)
+    if sums is None:
         return None
-    wide, shift = element_type("i32"), int(str(zero))
-    if isinstance(op, ConvolutionOp):
-        image = emit.pad_spatial(x.x, op.padding(), float(shift))
-        sizes = {"stride": op.ints("stride"), "dilation": op.ints("dilation"), "group": op.int_("group")}
-        sums = emit(type(op), image, w.x, **sizes, dtype=wide)
-    else:
-        sizes = {name: op.flag(name) for name in ("transpose_a", "transpose_b")}
-        sums = emit(type(op), x.x, w.x, **sizes, dtype=wide)
-    if shift:
-        sums = emit(ms.AddOp, sums, emit(ms.MulOp, _sums_of_weights(op, w.x, emit), -shift))
     real = emit(DequantizeOp, sums, emit(ms.MulOp, x.scale, by_channel))
     if isinstance(op, ConvolutionOp) and op.bias is not None:
         return _biased(real, emit.along_channels(op.bias, op.SPATIAL + 2), emit)
     return real
+
+
+def _integer_product(op: MatrixProductOp | ConvolutionOp, emit: Emitter, words: bool) -> SSAValue | None:
+    """A product of bytes that were widened, less their zero points, as one of the bytes themselves."""
+    x, w = (_widened(operand) for operand in op.operands[:2])
+    if x is None or w is None or w[1] != 0:
+        return None
+    sums = _sums(op, *x, w[0], emit, words)
+    if sums is None or not isinstance(op, ConvolutionOp) or op.bias is None:
+        return sums
+    return emit(ms.AddOp, sums, emit.along_channels(op.bias, op.SPATIAL + 2))
+
+
+def _widened(value: SSAValue) -> tuple[SSAValue, int] | None:
+    """The bytes that i32 were made of, and the zero point that was taken from them."""
+    zero = 0
+    if isinstance(value, OpResult) and isinstance(value.op, ms.SubOp):
+        taken, value = _uncast(value.op.operands[1]), value.op.operands[0]
+        known = splat_of(taken)
+        if known is None:
+            return None
+        zero = int(str(known))
+    source = _uncast(value)
+    return None if source is value else (source, zero)
+
+
+def _uncast(value: SSAValue) -> SSAValue:
+    return value.op.operands[0] if isinstance(value, OpResult) and isinstance(value.op, ms.CastOp) else value
+
+
+def _sums(
+    op: MatrixProductOp | ConvolutionOp, x: SSAValue, shift: int, w: SSAValue, emit: Emitter, words: bool
+) -> SSAValue | None:
+    """The sums of `(x - shift) w`; None if x and w are no bytes, w no constant, or sums may leave i32.
+
+    For instructions that take `words` of an image's channels, channels fill these up.
+    """
+    if not is_constant(w) or is_constant(x) or emit.dtype(x) not in NARROW_INTEGERS or emit.dtype(w) != "i8":
+        return None
+    if _terms(op, emit) > _MOST_TERMS:
+        return None
+    wide, whole = element_type("i32"), w
+    if isinstance(op, ConvolutionOp):
+        channels = emit.shape(w)[1]
+        more = -channels % _WORD if words and op.int_("group") == 1 else 0
+        if 0 < more <= channels:
+            x, w = _with_channels(x, more, emit), _with_channels(w, more, emit)
+        image = emit.pad_spatial(x, op.padding(), float(shift))
+        sizes = {"stride": op.ints("stride"), "dilation": op.ints("dilation"), "group": op.int_("group")}
+        sums = emit(type(op), image, w, **sizes, dtype=wide)
+    else:
+        sizes = {name: op.flag(name) for name in ("transpose_a", "transpose_b")}
+        sums = emit(type(op), x, w, **sizes, dtype=wide)
+    return emit(ms.AddOp, sums, emit(ms.MulOp, _sums_of_weights(op, whole, emit), -shift)) if shift else sums
+
+
+def _with_channels(value: SSAValue, more: int, emit: Emitter) -> SSAValue:
+    """An image or weights with more channels, of zeros."""
+    rank = len(emit.shape(value))
+    return emit(ms.PadOp, value, pad=(*([0] * rank), 0, more, *([0] * (rank - 2))))
 
 
 def _terms(op: MatrixProductOp | ConvolutionOp, emit: Emitter) -> int:

@@ -150,18 +150,18 @@ static inline void store_part_strided_{f}({e} *p, «index» stride, int count, {
 }
 
 /*** product_of_halves ***/
-/* a * b of lanes whose values 16 bits with a sign hold; the sign's half of b must not be multiplied. */
+/* a * b of lanes whose values 16 bits with a sign hold, and that are not negative in one of both. */
 static inline {v} product_of_halves_{f}({v} a, {v} b)
 {
 #if defined(__AVX512BW__) && {n} * {bits} == 512
     typedef short halves __attribute__((vector_size(64)));
-    return ({v})__builtin_ia32_pmaddwd512_mask((halves)a, (halves)(b & 0xffff), ({v}){0}, -1);
+    return ({v})__builtin_ia32_pmaddwd512_mask((halves)a, (halves)b, ({v}){0}, -1);
 #elif defined(__AVX2__) && {n} * {bits} == 256
     typedef short halves __attribute__((vector_size(32)));
-    return ({v})__builtin_ia32_pmaddwd256((halves)a, (halves)(b & 0xffff));
+    return ({v})__builtin_ia32_pmaddwd256((halves)a, (halves)b);
 #elif defined(__SSE2__) && {n} * {bits} == 128
     typedef short halves __attribute__((vector_size(16)));
-    return ({v})__builtin_ia32_pmaddwd128((halves)a, (halves)(b & 0xffff));
+    return ({v})__builtin_ia32_pmaddwd128((halves)a, (halves)b);
 #else
     return a * b;
 #endif
