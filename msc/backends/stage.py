@@ -81,8 +81,8 @@ OPT = Stage(
     legal=_INLINED,
     properties=("Inlined", "ShapesKnown"),
     passes=runs(
-        *("inline-calls", "infer-shapes", "canonicalize-ms", "cse", "dce"),
-        *("fold-batch-norm", "canonicalize-ms", "quantised-products", "propagate-layouts", "partition"),
+        *("inline-calls", "infer-shapes", "quantised-products", "canonicalize-ms", "cse", "dce"),
+        *("fold-batch-norm", "canonicalize-ms", "propagate-layouts", "partition"),
         *("hoist-parameters", "dce"),
     ),
     verifiers=_TENSORS,
