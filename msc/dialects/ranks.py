@@ -35,6 +35,11 @@ class Ranks(Protocol):
         """Its own number."""
         ...
 
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
     def exchange(self, members: Sequence[int], what: str, value: Array) -> Sequence[Array]:
         """The values of all members, in their order, who do the same as `what` says. Raises MSC1104."""
         ...
@@ -45,20 +50,26 @@ class _Alone:
     """Rank 0 of 1."""
 
     rank: int = 0
+    size: int = 1
 
     def exchange(self, members: Sequence[int], what: str, value: Array) -> Sequence[Array]:
         if list(members) != [0]:
-            raise _unmet(f"{what} among ranks {list(members)}, but this is rank 0 of 1", "run it on all its ranks")
+            raise unmet(f"{what} among ranks {list(members)}, but this is rank 0 of 1", "run it on all its ranks")
         return [value]
 
 
-_ALONE = _Alone()
-_current: ContextVar[Ranks] = ContextVar("ranks", default=_ALONE)
+_process: list[Ranks] = [_Alone()]
+_current: ContextVar[Ranks | None] = ContextVar("ranks", default=None)
 
 
 def current_ranks() -> Ranks:
-    """The ranks of the program that is running."""
-    return _current.get()
+    """The ranks of the program that is running: those that are interpreted together, else those of the process."""
+    return _current.get() or _process[0]
+
+
+def install(ranks: Ranks) -> None:
+    """Have this process be one of several ranks, whatever thread asks."""
+    _process[0] = ranks
 
 
 def own_group(groups: Sequence[Sequence[int]]) -> Sequence[int]:
@@ -168,7 +179,7 @@ class _Meeting:
     def _joined(self, rank: int, members: tuple[int, ...], what: str) -> _Exchange:
         """The exchange of the group that this rank has not been in yet."""
         if rank not in members or not all(0 <= member < self.count for member in members):
-            raise _unmet(f"rank {rank} of {self.count} meets {what} among {list(members)}", "name ranks there are")
+            raise unmet(f"rank {rank} of {self.count} meets {what} among {list(members)}", "name ranks there are")
         self.changed.wait_for(
             lambda: (
                 self.error is not None or members not in self.exchanges or rank not in self.exchanges[members].values
@@ -178,7 +189,7 @@ class _Meeting:
         found = self.exchanges.setdefault(members, _Exchange(what))
         if found.what != what:
             others = ", ".join(map(str, sorted(found.values)))
-            self.error = _unmet(f"rank {rank} meets {what}, but rank {others} meets {found.what}", _SAME)
+            self.error = unmet(f"rank {rank} meets {what}, but rank {others} meets {found.what}", _SAME)
             self.changed.notify_all()
         self._stop_if_failed()
         return found
@@ -195,7 +206,7 @@ class _Meeting:
         if self.error is None and self.waiting and len(self.waiting) + len(self.left) == self.count:
             rank, what = next(iter(self.waiting.items()))
             ended = f"; ranks {sorted(self.left)} have ended" if self.left else ""
-            self.error = _unmet(f"all ranks wait: rank {rank} for {what}{ended}", _SAME)
+            self.error = unmet(f"all ranks wait: rank {rank} for {what}{ended}", _SAME)
             self.changed.notify_all()
 
 
@@ -207,9 +218,14 @@ class _Rank:
     rank: int
     meeting: _Meeting
 
+    @property
+    def size(self) -> int:
+        return self.meeting.count
+
     def exchange(self, members: Sequence[int], what: str, value: Array) -> Sequence[Array]:
         return self.meeting.exchange(self.rank, tuple(members), what, value)
 
 
-def _unmet(message: str, help: str) -> MscError:
+def unmet(message: str, help: str) -> MscError:
+    """The error of ranks that do not meet."""
     return MscError(Diagnostic("MSC1104", message, help=help))

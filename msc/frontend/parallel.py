@@ -1,10 +1,14 @@
-"""MindSpore's `parallel` on one device: settings that ask for one are kept, all others are refused (MSC0895)."""
+"""MindSpore's `parallel`: how training is shared among the processes that there are; what needs others is refused.
+
+In every mode but `stand_alone`, a training step takes the gradients of all ranks together (`taken_together`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
+from msc.dialects.ranks import current_ranks
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.process_group import refused
 from msc.support.argument_values import described
@@ -103,14 +107,20 @@ def _found(function: str, settings: dict[str, Any], name: str) -> Any:
 
 def set_auto_parallel_context(**kwargs: Any) -> None:
     """Keep how training is to be shared among devices. Raises MSC0895 for what needs more than one."""
+    there = {**_ALONE, "device_num": current_ranks().size, "global_rank": current_ranks().rank}
     for name, value in kwargs.items():
-        if name in _ALONE and type(value) is type(_ALONE[name]) and value != _ALONE[name]:
+        if name in there and type(value) is type(there[name]) and value not in (there[name], _ALONE[name]):
             raise refused(f"set_auto_parallel_context: {name}={described(value)}", f"leave {name} out")
     mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)
     if mode not in ParallelMode.MODE_LIST:
         words = ", ".join(map(repr, ParallelMode.MODE_LIST))
         raise ApiValueError("MSC0895", f"set_auto_parallel_context: parallel_mode is {described(mode)}, not {words}")
     _change("set_auto_parallel_context", _settings, _DEFAULTS, kwargs)
+
+
+def shares_gradients() -> bool:
+    """Whether training steps take the gradients of several ranks together."""
+    return current_ranks().size > 1 and _settings["parallel_mode"] != ParallelMode.STAND_ALONE
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:

@@ -1,8 +1,8 @@
 """The layouts of a program that says nothing but its mesh: data parallel along the first axis, and tensor parallel.
 
-Arguments with the first argument's number of examples are cut along the mesh's axis `dp`, or its first one. Products by
-weights are cut along the other axes: by columns, and by rows where what they multiply is cut already, so that a pair of
-them ends in one sum.
+Arguments with the first argument's number of examples are cut along the mesh's axis `dp`. Products by weights are cut
+along the other axes: by columns, and by rows where what they multiply is cut already, so that a pair of them ends in
+one sum.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def has_marks(function: FuncOp) -> bool:
 
 def mark_as_usual(function: FuncOp, mesh: Mesh) -> None:
     """Give a function without marks those above."""
-    data = "dp" if "dp" in mesh.names else mesh.names[0]
-    _cut_examples(function, mesh, data)
-    others = tuple(name for name in mesh.names if name not in (data, "pp"))
+    if "dp" in mesh.names:
+        _cut_examples(function, mesh, "dp")
+    others = tuple(name for name in mesh.names if name not in ("dp", "pp"))
     if others:
         _cut_products(function, mesh, others)
 

@@ -17,7 +17,10 @@ from msc.dataset.base import Dataset
 from msc.dataset.iterators import Prefetched
 from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.parallel import shares_gradients
+from msc.frontend.process_group import broadcast_from_first
 from msc.frontend.settings import unused
+from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.metrics import Loss, get_metrics
 from msc.nn.optim.optimizer import Optimizer
@@ -190,6 +193,9 @@ class Model:
             valid_dataset=None if validation is None else validation[0],
         )
         self._train_network.set_train()
+        if shares_gradients():
+            for parameter in self._train_network.get_parameters():
+                parameter.set_data(Tensor(broadcast_from_first(parameter.name, parameter.asnumpy())))
         feed = batches(dataset, progress.seed, progress.steps, size)
         try:
             with closing(feed):

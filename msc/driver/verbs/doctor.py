@@ -7,6 +7,7 @@ import json
 import platform
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ def examine() -> Iterator[Finding]:
         found = f"{' '.join(each.extensions)}: {reads}; lacks {each.lacks}"
         yield Finding("format", f"{each.name} ({found})")
     yield from _compiler()
+    yield from _ranks()
     yield _processor()
     yield _cache_folder()
     yield from _beside_packages()
@@ -125,6 +127,16 @@ def required() -> Iterator[str]:
         for requirement in importlib.metadata.requires(msc.DISTRIBUTION) or ():
             if ";" not in requirement:
                 yield re.split(r"[^\w-]", requirement)[0]
+
+
+def _ranks() -> Iterator[Finding]:
+    """What programs of several ranks need, and no other."""
+    from msc.runtime.mpi import INSTALL
+
+    found = [name for name in ("mpirun", "mpicc") if shutil.which(name) is not None]
+    text = " and ".join(found) if len(found) == 2 else f"not installed (optional: {INSTALL})"
+    yield Finding("MPI", text)
+    yield _package("mpi4py", required=False)
 
 
 def _compiler() -> Iterator[Finding]:

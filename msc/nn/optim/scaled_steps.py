@@ -6,12 +6,13 @@ from typing import Any
 
 from msc import ops
 from msc.frontend.errors import ApiTypeError
+from msc.frontend.parallel import shares_gradients
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, all_finite
 from msc.nn.optim.optimizer import Optimizer
-from msc.nn.optim.steps import TrainOneStepCell
+from msc.nn.optim.steps import TrainOneStepCell, taken_together, with_loss
 from msc.ops import Tensor
 
 __all__ = ["TrainOneStepWithLossScaleCell"]
@@ -38,7 +39,7 @@ class TrainOneStepWithLossScaleCell(Cell):
         self.returns_state = returns_state
         self._differentiated = value_and_grad(network, None, optimizer.parameters, sens_param=True)
         self.grad = GradOperation(get_by_list=True, sens_param=True)
-        self.reducer_flag = False
+        self.reducer_flag = shares_gradients()
 
     # What subclasses with a `construct` of their own call.
 
@@ -52,8 +53,8 @@ class TrainOneStepWithLossScaleCell(Cell):
         self.scale_sense.set_data(sens)
 
     def grad_reducer(self, gradients: Any) -> Any:
-        """The gradients of all devices taken together: of one device its own."""
-        return gradients
+        """The gradients of all ranks taken together."""
+        return taken_together(gradients)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Any, Any]:
         """What `get_overflow_status` takes, and the input: overflow is seen in gradients, and nothing needs a start."""
@@ -70,7 +71,7 @@ class TrainOneStepWithLossScaleCell(Cell):
 
     def construct(self, *inputs: Any) -> Any:
         scale = self.loss_scaling_manager.scale.value()
-        loss, gradients = self._differentiated(*inputs, scale)
+        loss, gradients = with_loss(*self._differentiated(*inputs, scale))
         gradients = [g * (1 / scale).astype(g.dtype) for g in gradients]
         finite = all_finite(gradients)
         overflow = ops.logical_not(finite)

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 
 from msc import ops
 from msc.frontend import dtypes
+from msc.frontend.parallel import get_auto_parallel_context, shares_gradients
 from msc.frontend.parameter import ParameterTuple
-from msc.frontend.process_group import HCCL_WORLD_COMM_GROUP, group_of, refused
+from msc.frontend.process_group import HCCL_WORLD_COMM_GROUP, get_group_size, group_ranks, refused
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.optimizer import Optimizer
+from msc.ops.collectives import all_reduced
 
 __all__ = [
     "DistributedGradReducer", "ForwardValueAndGrad", "PipelineGradReducer", "TrainOneStepCell", "WithEvalCell",
@@ -77,7 +79,7 @@ class ForwardValueAndGrad(Cell):
 
 
 class DistributedGradReducer(Cell):
-    """The gradients of all devices taken together: of one device its own. Raises MSC0895 for several devices."""
+    """The sums, or means, of the gradients of all ranks of a group. Raises MSC0895 for another degree than its size."""
 
     def __init__(
         self,
@@ -88,14 +90,31 @@ class DistributedGradReducer(Cell):
         group: str = HCCL_WORLD_COMM_GROUP,
     ) -> None:
         super().__init__(auto_prefix=False)
-        group_of(group, "DistributedGradReducer")
-        if degree not in (None, 1):
-            raise refused(f"DistributedGradReducer: degree is {degree}", "degree is get_group_size(), 1")
-        self.param_count, self.mean, self.degree = len(list(parameters)), bool(mean), 1
-        self.fusion_type = fusion_type
+        size = len(group_ranks(group, "DistributedGradReducer"))
+        if degree not in (None, size):
+            raise refused(f"DistributedGradReducer: degree is {degree}", f"degree is get_group_size(), {size}")
+        self.param_count, self.mean, self.degree = len(list(parameters)), bool(mean), size
+        self.fusion_type, self.group = fusion_type, group
 
     def construct(self, grads: Any) -> Any:
-        return grads
+        return tuple(all_reduced(grads, self.mean, self.group))
+
+
+def taken_together(gradients: Any) -> Any:
+    """The gradients of all ranks, as `set_auto_parallel_context` says: summed, or the mean with `gradients_mean`."""
+    if not shares_gradients():
+        return gradients
+    return tuple(all_reduced(gradients, get_auto_parallel_context("gradients_mean")))
+
+
+def with_loss(loss: Any, gradients: Any) -> tuple[Any, Any]:
+    """The mean loss of all ranks, which have as many examples each, and their gradients taken together."""
+    if not shares_gradients():
+        return loss, gradients
+    if get_auto_parallel_context("gradients_mean"):
+        *gradients, loss = all_reduced([*gradients, loss], True)
+        return loss, tuple(gradients)
+    return all_reduced([loss], True)[0], taken_together(gradients)
 
 
 class PipelineGradReducer(DistributedGradReducer):
@@ -103,7 +122,7 @@ class PipelineGradReducer(DistributedGradReducer):
 
     def __init__(self, parameters: Any, scale_sense: float = 1.0, opt_shard: Any = None) -> None:
         super().__init__(parameters)
-        if opt_shard:
+        if opt_shard or self.degree > 1:
             raise refused("PipelineGradReducer: opt_shard needs several devices", "leave it out")
         self.scale_sense = scale_sense
 
@@ -123,9 +142,9 @@ class TrainOneStepCell(Cell):
         "allreduce": lambda _: ops.AllReduce(),
         "base": lambda _: Tensor(1, dtypes.float32),
         "cast": lambda _: ops.Cast(),
-        "degree": lambda _: 1,
+        "degree": lambda _: get_group_size(),
         "hyper_map": lambda _: ops.HyperMap(),
-        "is_distributed": lambda _: False,
+        "is_distributed": lambda _: shares_gradients(),
         "less_equal": lambda _: ops.LessEqual(),
         "map_": lambda _: ops.Map(),
         "mean": lambda _: False,
@@ -145,15 +164,15 @@ class TrainOneStepCell(Cell):
         self.return_grad = return_grad
         self._differentiated = value_and_grad(network, None, optimizer.parameters, sens_param=sens is not None)
         self.grad = GradOperation(get_by_list=True, sens_param=True)
-        self.reducer_flag = False
+        self.reducer_flag = shares_gradients()
 
     def grad_reducer(self, gradients: Any) -> Any:
-        """The gradients of all devices taken together: of one device its own."""
-        return gradients
+        """The gradients of all ranks taken together."""
+        return taken_together(gradients)
 
     def construct(self, *inputs: Any) -> Any:
         sens = (Tensor(self.sens),) if self._is_scaled else ()
-        loss, gradients = self._differentiated(*inputs, *sens)
+        loss, gradients = with_loss(*self._differentiated(*inputs, *sens))
         self.optimizer(gradients)
         if not self.return_grad:
             return loss

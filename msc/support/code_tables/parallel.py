@@ -59,6 +59,13 @@ CODES = (
         "mark it so that its operands are whole. `partition` needs the layouts that `propagate-layouts` gives.",
     ),
     Code(
+        "MSC1108",
+        "how msrun is called",
+        "`msrun --worker_num=4 train.py` starts a program on four ranks of this machine, by mpirun; with "
+        "`--hostfile=FILE` on those that the file names, and `--timeout=SECONDS` ends it. Options of MindSpore's msrun "
+        "that mpirun decides itself, such as `--master_port`, are read and not used.",
+    ),
+    Code(
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "

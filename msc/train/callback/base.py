@@ -13,6 +13,7 @@ import numpy as np
 
 from msc.frontend.boundary import Published
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.process_group import is_first_rank
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
 
@@ -203,6 +204,12 @@ def refuse(name: str, value: object, wanted: str) -> NoReturn:
 def wrong(message: str, advice: str | None = None) -> NoReturn:
     """Raise MSC0878."""
     raise ApiValueError("MSC0878", message, help=advice)
+
+
+def say(text: str) -> None:
+    """Print a line, on the first rank."""
+    if is_first_rank():
+        print(text, flush=True)
 
 
 def count(name: str, value: Any, least: int = 1) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msc.frontend import dtypes
+from msc.frontend.process_group import is_first_rank
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
@@ -143,6 +144,9 @@ class ModelCheckpoint(Saving):
             self._save(facts, "_breakpoint")
 
     def _save(self, facts: Any, ending: str = "") -> None:
+        if not is_first_rank():  # all ranks have the same
+            self._step, self._time = facts.cur_step_num, time.monotonic()
+            return
         step = (facts.cur_step_num - 1) % facts.batch_num + 1
         suffix = ".safetensors" if self._config.saving["format"] == "safetensors" else ".ckpt"
         path = self._folder / f"{self._name}-{facts.cur_epoch_num}_{step}{ending}{suffix}"

@@ -17,7 +17,7 @@ import numpy as np
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Tensor
 from msc.support.notebooks import html_table
-from msc.train.callback.base import Callback, RunContext, count, loss_of, refuse
+from msc.train.callback.base import Callback, RunContext, count, loss_of, refuse, say
 
 
 class LossMonitor(Callback):
@@ -44,13 +44,13 @@ class LossMonitor(Callback):
             )
         if self._period and facts.cur_step_num - self._printed >= self._period:
             self._printed = facts.cur_step_num
-            print(f"epoch: {facts.cur_epoch_num} step: {step}, loss is {loss:g}", flush=True)
+            say(f"epoch: {facts.cur_epoch_num} step: {step}, loss is {loss:g}")
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         facts = run_context.original_args()
         if facts.eval_results:
             results = ", ".join(f"{name}: {value}" for name, value in facts.eval_results.items())
-            print(f"epoch: {facts.cur_epoch_num}, evaluation: {results}", flush=True)
+            say(f"epoch: {facts.cur_epoch_num}, evaluation: {results}")
 
     def on_eval_begin(self, run_context: RunContext) -> None:
         pass
@@ -83,7 +83,7 @@ class TimeMonitor(Callback):
         mode = "Eval" if facts.mode == "eval" else "Train"
         waited = ((facts.data_seconds or 0.0) - self._waited) * 1000
         of_data = f" (data time: {waited / steps:5.3f} ms, {waited / max(spent, 1e-9):.0%})" if self._shows_data else ""
-        print(f"{mode} epoch time: {spent:5.3f} ms, per step time: {spent / steps:5.3f} ms{of_data}", flush=True)
+        say(f"{mode} epoch time: {spent:5.3f} ms, per step time: {spent / steps:5.3f} ms{of_data}")
 
 
 class History(Callback):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from msc.frontend import dtypes
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
-from msc.train.callback.base import Callback, RunContext, count, monitored, refuse, wrong
+from msc.train.callback.base import Callback, RunContext, count, monitored, refuse, say, wrong
 
 
 class _Watching(Callback):
@@ -111,7 +111,7 @@ class EarlyStopping(_Watching):
 
     def on_train_end(self, run_context: RunContext) -> None:
         if self.stopped_epoch and self._verbose:
-            print(f"Epoch {self.stopped_epoch}: training ends, {self.monitor} does not get better", flush=True)
+            say(f"Epoch {self.stopped_epoch}: training ends, {self.monitor} does not get better")
 
 
 class ReduceLROnPlateau(_Watching):
@@ -157,7 +157,7 @@ class ReduceLROnPlateau(_Watching):
             rate.set_data(lower)
             self._resting, self._waited = self._cooldown, 0
             if self._verbose:
-                print(f"the learning rate is {lower:g} from here on", flush=True)
+                say(f"the learning rate is {lower:g} from here on")
 
 
 class LearningRateScheduler(Callback):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,12 @@ from msc.parallel.partition import Partition
 from msc.parallel.propagate_layouts import PropagateLayouts
 from msc.support.diagnostics import MscError
 from tests.unit.parallel import random_partitions
-from tests.unit.parallel.programs import module_from, needs_mpi
+from tests.unit.parallel.programs import module_from
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs(seed: int) -> None:
     random_partitions.check(random_partitions.random_graph(seed))
-
-
-@needs_mpi
-def test_random_program_over_mpi(tmp_path: Path) -> None:
-    random_partitions.check_mpi(random_partitions.random_graph(3), tmp_path)
 
 
 def collectives(arguments: str, body: str, result: str, mesh: str = "dp=2,tp=2") -> list[str]:
