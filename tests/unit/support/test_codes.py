@@ -12,6 +12,7 @@ from msc.support.code_tables import (
     parallel,
     passes,
     python_api,
+    quantisation,
     syntax,
     targets,
     verification,
@@ -33,9 +34,10 @@ TABLES = (
     internal,
     davinci,
     parallel,
+    quantisation,
     data,
 )
-FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "13")
+FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13")
 
 
 def codes_in_use() -> set[str]:
