@@ -12,6 +12,10 @@ from msc.dataset.images import (
     Cifar100Dataset, Cifar10Dataset, FashionMnistDataset, ImageFolderDataset, KMnistDataset, MnistDataset,
 )
 from msc.dataset.mindrecord import MindDataset
+from msc.dataset.named_texts import (
+    AGNewsDataset, AmazonReviewDataset, DBpediaDataset, PennTreebankDataset, SogouNewsDataset, WikiTextDataset,
+    YahooAnswersDataset, YelpReviewDataset,
+)
 from msc.dataset.record_files import Schema, TFRecordDataset
 from msc.dataset.samplers import (
     DistributedSampler, PKSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, SubsetSampler,
@@ -25,11 +29,13 @@ from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 
 __all__ = [
-    "BatchDataset", "BatchInfo", "CSVDataset", "Cifar10Dataset", "Cifar100Dataset", "ConcatDataset", "Dataset",
-    "DatasetCache", "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset",
-    "KMnistDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset",
-    "RandomSampler", "RepeatDataset", "Sampler", "Schema", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
-    "SubsetSampler", "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "config", "zip",
+    "AGNewsDataset", "AmazonReviewDataset", "BatchDataset", "BatchInfo", "CSVDataset", "Cifar10Dataset",
+    "Cifar100Dataset", "ConcatDataset", "DBpediaDataset", "Dataset", "DatasetCache", "DistributedSampler",
+    "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset", "KMnistDataset", "MindDataset", "MnistDataset",
+    "NumpySlicesDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "RandomSampler", "RepeatDataset",
+    "Sampler", "Schema", "SequentialSampler", "Shuffle", "SogouNewsDataset", "SubsetRandomSampler", "SubsetSampler",
+    "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset",
+    "YelpReviewDataset", "config", "zip",
 ]  # fmt: skip
 
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")

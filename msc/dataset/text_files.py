@@ -177,5 +177,15 @@ class CSVDataset(IndexedDataset):
     def total(self) -> int:
         return len(self._records)
 
+    @cached_property
+    def _columns_of_numbers(self) -> list[Array] | None:
+        kinds = [] if self._defaults is None else [type(default) for default in self._defaults]
+        if not kinds or str in kinds or not self._records:
+            return None
+        return [np.stack(values) for values in zip(*self._records, strict=True)]
+
+    def arrays(self) -> Sequence[Array] | None:
+        return self._columns_of_numbers
+
     def row(self, index: int) -> Row:
         return self._records[index]

@@ -57,7 +57,11 @@ _TABLE: Mapping[str, str] = {
         "train.summary.summary_record train._utils"
     ),
     "msc.amp": "train.amp train.loss_scale_manager",
-    "msc.dataset": "dataset.engine dataset.engine.datasets dataset.engine.iterators dataset.engine.samplers",
+    "msc.dataset": (
+        "dataset.engine dataset.engine.datasets dataset.engine.datasets_vision dataset.engine.iterators "
+        "dataset.engine.samplers"
+    ),
+    "msc.dataset.text": "dataset.text.transforms dataset.text.utils",
     "msc.dataset.transforms": "dataset.transforms.transforms",
     "msc.dataset.mindrecord": "mindrecord mindrecord.filewriter mindrecord.filereader",
     "msc.common": "common._decorator common.hook_handle common.jit_config common.lazy_inline common.recompute",

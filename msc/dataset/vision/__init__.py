@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 import sys
 
 from msc.dataset.vision import pixels
+from msc.dataset.vision.decoding import (
+    ImageReadMode, read_image,
+)
 from msc.dataset.vision.enhancements import (
     AdjustGamma, AdjustSharpness, AutoContrast, CutMixBatch, Equalize, GaussianBlur, ImageBatchFormat,
     LinearTransformation, MixUpBatch, NormalizePad, Posterize, RandomAdjustSharpness, RandomAutoContrast,
@@ -28,19 +31,19 @@ from msc.frontend.errors import missing_name
 __all__ = [
     "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation",
     "AdjustSharpness", "AutoContrast", "Border", "CenterCrop", "ConvertColor", "ConvertMode", "Crop", "CutMixBatch",
-    "CutOut", "Decode", "Equalize", "GaussianBlur", "Grayscale", "HorizontalFlip", "ImageBatchFormat", "Inter",
-    "Invert", "LinearTransformation", "MixUpBatch", "Normalize", "NormalizePad", "Pad", "Posterize",
-    "RandomAdjustSharpness", "RandomAffine", "RandomAutoContrast", "RandomColor", "RandomColorAdjust", "RandomCrop",
-    "RandomCropDecodeResize", "RandomEqualize", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip",
-    "RandomInvert", "RandomLighting", "RandomPosterize", "RandomResize", "RandomResizedCrop", "RandomRotation",
-    "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize", "RandomVerticalFlip", "Rescale", "Resize",
-    "ResizedCrop", "Rotate", "SliceMode", "SlicePatches", "Solarize", "ToNumpy", "ToPIL", "ToTensor",
-    "UniformAugment", "VerticalFlip",
+    "CutOut", "Decode", "Equalize", "GaussianBlur", "Grayscale", "HorizontalFlip", "ImageBatchFormat",
+    "ImageReadMode", "Inter", "Invert", "LinearTransformation", "MixUpBatch", "Normalize", "NormalizePad", "Pad",
+    "Posterize", "RandomAdjustSharpness", "RandomAffine", "RandomAutoContrast", "RandomColor", "RandomColorAdjust",
+    "RandomCrop", "RandomCropDecodeResize", "RandomEqualize", "RandomErasing", "RandomGrayscale",
+    "RandomHorizontalFlip", "RandomInvert", "RandomLighting", "RandomPosterize", "RandomResize", "RandomResizedCrop",
+    "RandomRotation", "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize", "RandomVerticalFlip", "Rescale",
+    "Resize", "ResizedCrop", "Rotate", "SliceMode", "SlicePatches", "Solarize", "ToNumpy", "ToPIL", "ToTensor",
+    "UniformAugment", "VerticalFlip", "read_image",
 ]
 
 sys.modules[f"{__name__}.utils"] = pixels  # where MindSpore has Inter and Border
 
-_MODES = ("Border", "ConvertMode", "ImageBatchFormat", "Inter", "SliceMode")
+_MODES = ("Border", "ConvertMode", "ImageBatchFormat", "ImageReadMode", "Inter", "SliceMode")
 publish(globals(), [name for name in __all__ if name not in _MODES], "dataset.vision")
 
 

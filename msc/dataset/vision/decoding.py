@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import enum
 import io
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from msc.dataset.transforms.arguments import refuse
 from msc.dataset.values import Array
 from msc.frontend.errors import ApiError, ApiValueError
+from msc.support import plain_files
+from msc.support.argument_values import file_path
 
 
 def pillow() -> Any:
@@ -28,8 +32,8 @@ def is_picture(value: object) -> bool:
     return type(value).__module__.startswith("PIL.")
 
 
-def picture(data: Array, name: str) -> Any:
-    """The bytes of an image file as an image of Pillow's. Raises MSC0870 and MSC0875."""
+def picture(data: Array, name: str, form: str | None = "RGB") -> Any:
+    """The bytes of an image file as an image of Pillow's, in a form, or as it is. Raises MSC0870 and MSC0875."""
     image = pillow()
     if data.ndim != 1 or data.dtype != np.uint8:
         raise ApiValueError(
@@ -37,11 +41,33 @@ def picture(data: Array, name: str) -> Any:
         )
     try:
         found = image.open(io.BytesIO(data.tobytes()))
-        return found.convert("RGB")
+        return found.copy() if form is None and found.mode in ("L", "RGB", "RGBA") else found.convert(form or "RGB")
     except image.UnidentifiedImageError:
         raise ApiValueError("MSC0870", f"{name} cannot be decoded: it is no image of a known format") from None
     except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
         raise ApiValueError("MSC0870", f"{name} cannot be decoded: {error}") from None
+
+
+class ImageReadMode(enum.IntEnum):
+    """What `read_image` gives: the file's own channels, one of brightness, or three of colours."""
+
+    UNCHANGED = 0
+    GRAYSCALE = 1
+    COLOR = 2
+
+
+def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> Array:
+    """The picture in a file as [height, width, channels] of UInt8. Raises MSC0870, MSC0874, MSC0875."""
+    if not isinstance(mode, ImageReadMode):  # pyright: ignore[reportUnnecessaryIsInstance]
+        refuse("read_image", "mode", mode, "a member of ImageReadMode", is_type=True)
+    path = file_path("filename", filename)
+    try:
+        data = np.frombuffer(plain_files.content(path), np.uint8)
+    except OSError as error:
+        raise ApiValueError("MSC0870", f"'{path}' cannot be read: {error.strerror or error}") from None
+    forms = {ImageReadMode.GRAYSCALE: "L", ImageReadMode.COLOR: "RGB"}
+    found = np.asarray(picture(data, str(path), forms.get(mode)))
+    return found[..., None] if found.ndim == 2 else found
 
 
 def decoded(data: Array, name: str = "an image") -> Array:

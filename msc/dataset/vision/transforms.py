@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -408,3 +408,13 @@ class AdjustHue(ImageTransform):
     def changed(self, picture: Array) -> Any:
         has_colours = picture.ndim == 3 and picture.shape[2] == 3
         return pixels.hue_turned(picture, self._turn) if has_colours else picture
+
+
+if not TYPE_CHECKING:  # MindSpore has all transforms of images in this module.
+
+    def __getattr__(name: str) -> object:
+        from msc.dataset import vision
+
+        if name in vision.__all__:
+            return getattr(vision, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

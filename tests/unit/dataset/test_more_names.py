@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -188,11 +189,45 @@ def test_files_are_read_by_threads_in_their_order(tmp_path: Path) -> None:
         next(rows)
 
 
+def test_texts_in_folders(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text('1,"a, b"\n2,c\n')
+    (tmp_path / "wiki.valid.tokens").write_text("one\n\ntwo\n")
+    reviews = ds.YelpReviewDataset(str(tmp_path), "train", shuffle=False)
+    rows = [[str(value) for value in row] for row in reviews.rows(EpochRun(1))]
+    assert rows == [["1", "a, b"], ["2", "c"]]
+    lines = ds.WikiTextDataset(str(tmp_path), shuffle=False)
+    assert [str(row[0]) for row in lines.rows(EpochRun(1))] == ["one", "two"]
+    with pytest.raises(msc.MscError, match="there is no file"):
+        ds.AGNewsDataset(str(tmp_path), "test")
+    with pytest.raises(msc.MscError, match="usage is 'dev'"):
+        ds.AGNewsDataset(str(tmp_path), "dev")
+
+
+def test_numbers_of_a_table_are_read_in_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,0.5\n2,\n3,1.5\n")
+    table = ds.CSVDataset(str(path), column_defaults=[0, 9.0], shuffle=False)
+    (batch,) = table.batch(3).rows(EpochRun(1))
+    assert (batch[0].tolist(), batch[1].tolist(), table.in_blocks) == ([1, 2, 3], [0.5, 9.0, 1.5], True)
+
+
+def test_pictures_are_read(tmp_path: Path) -> None:
+    Image.fromarray(PICTURES[0]).save(tmp_path / "x.png")
+    assert np.array_equal(vision.read_image(str(tmp_path / "x.png")), PICTURES[0])
+    grey = vision.read_image(str(tmp_path / "x.png"), vision.ImageReadMode.GRAYSCALE)
+    assert grey.shape == (11, 9, 1)
+    with pytest.raises(msc.MscError, match="cannot be read"):
+        vision.read_image(str(tmp_path / "y.png"))
+
+
 def test_other_names() -> None:
     rows = ds.PaddedDataset([{"x": np.float32(1)}, {"x": np.float32(2)}])
     joined = ds.NumpySlicesDataset({"x": np.zeros(2, np.float32)}, shuffle=False) + rows
     assert [float(row[0]) for row in joined.create_tuple_iterator(num_epochs=1)] == [0, 0, 1, 2]
     assert ds.DatasetCache(1).get_stat()["num_mem_cached"] == 0
+    assert import_module("msc.dataset.vision.transforms").RandomCrop is vision.RandomCrop
+    assert import_module("msc.dataset.text.transforms").Vocab is ds.text.Vocab
+    assert import_module("msc.mindrecord").FileWriter.__name__ == "FileWriter"
     assert issubclass(ds.FashionMnistDataset, ds.MnistDataset)
     assert isinstance(rows.batch(2), ds.BatchDataset)
     assert ds.config.get_enable_shared_mem() is True
