@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from msc import common as common
     from msc import context as context
     from msc import dataset as dataset
+    from msc import experimental as experimental
+    from msc import mint as mint
     from msc import nn as nn
     from msc import numpy as numpy
     from msc import ops as ops
@@ -218,7 +220,9 @@ _EXPORTS = {
 }
 """Public name -> (module, attribute)."""
 
-_MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops", "runtime", "scipy", "train"})
+_MODULES = frozenset(
+    "amp common context dataset experimental mint nn numpy ops runtime scipy train".split(),
+)
 """Modules that are there after `import msc`, as in MindSpore."""
 
 

@@ -19,6 +19,7 @@ _ASCEND = "it is a kernel of Ascend's; compose it of ops, which msc compiles for
 _SECOND = "second-order training is not there; nn.Lamb and nn.AdamWeightDecay train large networks"
 _COMPLEX = "msc computes on real numbers; keep the real and the imaginary part as two tensors"
 _SPARSE = "the sparse form is COOTensor, CSRTensor or RowTensor; to_dense() gives a tensor that all functions take"
+_OTHERS = "nn.Adam, Momentum, Lamb, LSTM, Conv2d and the metrics of nn do related work; a subclass may do this one"
 _BOUND = "sizes are those of a call; msc.jit(dynamic=1) and Tensor(shape=(None, 4)) leave them open"
 _SERVER = "embeddings lie in this process; nn.Embedding and nn.EmbeddingLookup look them up"
 _REWRITE = "networks are changed in Python: cells are attributes, which may be replaced"
@@ -67,6 +68,12 @@ _TABLE: Mapping[str, str] = {
         "SparseApplyRMSProp SparseSlice SparseTensor"
     ),
     _BOUND: "Symbol",
+    _OTHERS: (
+        "AdaFactor ASGD AdamOffload AdamNoUpdateParam LARS LARSUpdate LSTM LazyAdam Rprop SparseTensorDenseMatmul "
+        "ConfusionMatrixMetric BleuScore Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity "
+        "RootMeanSquareDistance OnRequestExit BackupAndRestore SummaryLandscape FlopsUtilizationCollector "
+        "deformable_conv2d DeformableOffsets"
+    ),
     _SERVER: "Pull Push MapCacheIdx MapUniform MultiFieldEmbeddingLookup GetNext GetNextSingleOp",
     _REWRITE: "Node NodeType ScopedValue SymbolTree ValueType",
     _SCHEDULE: "set_dump MemPool PluggableAllocator UntypedStorage use_mem_pool memory_replay",

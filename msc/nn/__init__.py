@@ -11,6 +11,7 @@ from msc.nn.mathematics import *
 from msc.nn.metrics import *
 from msc.nn.normalisation import *
 from msc.nn.optim.loss_scale import *
+from msc.nn.optim.more import *
 from msc.nn.optim.optimizer import *
 from msc.nn.optim.rates import *
 from msc.nn.optim.scaled_steps import *
@@ -19,6 +20,7 @@ from msc.nn.optim.steps import *
 from msc.nn.optim.updates import *
 from msc.nn.pooling import *
 from msc.nn.recurrent import *
+from msc.nn.tables import *
 from msc.nn.transformer import *
 from msc.nn.wrapping import *
 

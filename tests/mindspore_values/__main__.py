@@ -14,7 +14,7 @@ from tests.mindspore_values import CASES, FOLDER, REASONS, RECORDED, arguments, 
 
 OF_MINDSPORE = """
 import json, sys, contextlib, io
-import mindspore as ms, mindspore.numpy, mindspore.scipy.linalg
+import mindspore as ms, mindspore.numpy, mindspore.scipy.linalg, mindspore.nn.probability
 from mindspore import Tensor, ops, nn
 sys.path.insert(0, sys.argv[1])
 from tests.mindspore_values import CASES, arguments, evaluated
@@ -32,6 +32,7 @@ json.dump(found, open(sys.argv[2], "w"))
 def compared() -> list[tuple[str, str]]:
     """The expressions where msc differs from what is recorded."""
     library: Any = import_module("msc")
+    import_module("msc.nn.probability")
     scope = dict(arguments(library.Tensor), mnp=import_module("msc.numpy"), sl=import_module("msc.scipy.linalg"))
     found: list[tuple[str, str]] = []
     for case in CASES:

@@ -17,8 +17,11 @@ MINDSPORE_COMMON = ROOT / "msc" / "common"
 """The one exception: MindSpore's users import `common.initializer`, `common.dtype` and the like by these names."""
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
-OF_MINDSPORE = {"Constant", "Event", "Identity", "Layout", "OneHot", "Pad", "ParameterUpdate", "Range"}
-"""Initializers, cells and transforms `Constant`, `Identity`, `OneHot`, `Pad`, `Range`; `Event`, `Layout`."""
+OF_MINDSPORE = set(
+    "Adadelta Adagrad Adam Constant Event Identity Invert Layout Linear Normal OneHot Optimizer Pad ParameterUpdate Range "
+    "ReduceLROnPlateau SGD Unfold Uniform".split()
+)
+"""Names that MindSpore has in several modules: initializers, cells, transforms, distributions, `experimental`, `mint`."""
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}
 
 

@@ -39,6 +39,8 @@ LEVELS: dict[str, int] = {
     "dataset": 8,
     "numpy": 8,
     "scipy": 8,
+    "experimental": 9,
+    "mint": 10,
     "amp": 9,
     "train": 10,
     "driver": 11,
