@@ -102,7 +102,8 @@ def test_layers_with_pytorchs_arguments() -> None:
         for p, q in zip(mine.trainable_params(), other.parameters(), strict=True):
             p.set_data(Tensor(q.detach().numpy()))
         mine.set_train()
-        mine(Tensor(x)), other(torch.tensor(x))
+        mine(Tensor(x))
+        other(torch.tensor(x))
         found, wanted = mine(Tensor(x)), other(torch.tensor(x)).detach().numpy()
         np.testing.assert_allclose(found.asnumpy(), wanted, 1e-4, 1e-5)
         if isinstance(mine, nn.BatchNorm2d):
