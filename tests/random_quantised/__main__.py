@@ -8,19 +8,22 @@ import click
 
 from tests.name_lists import names_of
 from tests.random_quantised.checking import problems
+from tests.random_quantised.machines import HOSTS, differences
 from tests.random_quantised.networks import MAKERS, case
 
 
 @click.command()
 @click.option("--count", default=100, show_default=True, help="Cases of each maker.")
 @click.option("--seed", default=0, show_default=True, help="Of the first case of each maker.")
+@click.option("--machines", is_flag=True, help="Networks in integers on other machines instead: equal bytes.")
 @click.option("--makers", type=names_of(list(MAKERS)), default=",".join(MAKERS), help="What is made.")
-def main(count: int, seed: int, makers: list[str]) -> None:
+def main(count: int, seed: int, machines: bool, makers: list[str]) -> None:
     """Make cases, run them by ONNX Runtime, the interpreter and as C, and print what differs."""
-    failed = 0
+    failed, makers = 0, ["network"] if machines else makers
     for name in makers:
         for each in range(seed, seed + count):
-            found = list(problems(case(name, each)))
+            made = case(name, each)
+            found = list(differences(made, list(HOSTS)) if machines else problems(made))
             failed += bool(found)
             for text in found:
                 click.echo(f"{name} {each}: {text}")

@@ -16,7 +16,7 @@ from msc.driver.options import CompileOptions
 from msc.runtime.arguments import Checker
 from msc.runtime.build import BuildOptions
 from msc.runtime.flags import WARNING_FLAGS
-from msc.runtime.open_calls import sizes_of, valid_specs
+from msc.runtime.open_calls import OpenCalls
 from msc.runtime.program import Signature, TensorSpec
 from msc.runtime.stored_order import StoredOrders
 from tests.targets.machines import Host
@@ -45,8 +45,8 @@ class Elsewhere:
         """
         signature = self.signature
         given = StoredOrders(signature.inputs).stored(Checker(signature.inputs).arranged(arrays, named))
-        sizes = sizes_of(signature, given)
-        checked = Checker(valid_specs(signature.inputs, sizes)).check(tuple(given), {})
+        call = OpenCalls(signature).of(given)
+        sizes, checked = call.sizes, call.checker.check(tuple(given), {})
         inputs = [_whole(array, tensor) for array, tensor in zip(checked, signature.inputs, strict=True)]
         results = zip(self.process.outputs(inputs, sizes), signature.results, strict=True)
         return tuple(_seen(result[tuple(map(slice, tensor.valid_shape(sizes)))], tensor) for result, tensor in results)
