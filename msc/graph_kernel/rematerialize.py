@@ -12,10 +12,14 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import bytes_of
+from msc.analysis.kernels import kernels_in
 from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
 from msc.analysis.per_kernel import per_kernel
 from msc.analysis.properties import KERNELS, UNSCHEDULED
+from msc.dialects.element_types import dtype_name
 from msc.dialects.gk import KernelOp, KernelYieldOp
+from msc.dialects.ms.accumulation import NARROW_INTEGERS
+from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.fusion.areas import MOST_OPERATIONS
@@ -23,7 +27,7 @@ from msc.graph_kernel.kernel_results import needed_for, only_pad, rebuilt, with_
 from msc.graph_kernel.kernel_steps import KernelSteps, blocks_of_steps
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
-from msc.ir.typed import static_shape
+from msc.ir.typed import element_type, static_shape
 from msc.poly.scalar import OPERATORS
 
 _DEAR = frozenset(f"ms.{tensor}" for operator in OPERATORS.values() if operator.cost for tensor in operator.tensors)
@@ -41,6 +45,7 @@ class Rematerialize(ModulePass):
     where a rectifier passed, the parts of an activation's derivative. The readers read no more bytes than before, and
     operations of many instructions are not repeated. No reader gets more operations than `MOST_OPERATIONS`. Kernels of
     entry functions change, and of loops in them.
+    What elementwise operations make wide of bytes for a reader alone, that reader computes: bytes are stored.
     Keeps: the meaning up to the rounding of fused multiply-adds.
     """
 
@@ -53,10 +58,45 @@ class Rematerialize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op):
             return
+        for kernel in reversed(list(kernels_in(op))):  # readers first: they are built anew
+            _store_narrow(kernel)
         for block in [block for function in entries(op) for block in blocks_of_steps(function)]:
             for _ in range(_ROUNDS):
                 if not _Peak(block).lowered():
                     break
+
+
+def _store_narrow(kernel: KernelOp) -> None:
+    """Let the only reader of a result compute it of the bytes of which the kernel makes it."""
+    for result in kernel.results:
+        value, uses = kernel.terminator.values[result.index], list(result.uses)
+        reader = uses[0].operation if len(uses) == 1 else None
+        if not isinstance(reader, KernelOp) or not _is_computed(kernel, result) or len(kernel.results) > 1:
+            continue
+        part = _slice(kernel, [value], lambda v: _is_stored(kernel, v))
+        size = sum(bytes_of(v) for v in part.leaves if not isinstance(v, BlockArgument))
+        argument = reader.body.block.args[uses[0].index]
+        if size * 2 > bytes_of(result) or not all(_is_stored(kernel, v) for v in part.leaves):
+            continue
+        if may_compute(reader, argument) or _reduces(argument, part.ops):
+            _Plan(kernel, {result: value}, {reader: [result]}, [result], part).apply()
+
+
+def _is_stored(kernel: KernelOp, value: SSAValue) -> bool:
+    """Whether a value inside of a kernel is bytes that it computes, or a constant that it reads."""
+    if isinstance(value, BlockArgument):
+        outer = kernel.inputs[value.index]
+        return isinstance(outer, OpResult) and isinstance(outer.owner, GetParameterOp)
+    is_narrow = dtype_name(element_type(value)) in NARROW_INTEGERS
+    return is_narrow and any(isinstance(use.operation, CastOp) for use in value.uses)
+
+
+def _reduces(argument: BlockArgument, ops: Sequence[Operation]) -> bool:
+    """Whether one reduction reads an argument, and casts alone would compute it, once for each window."""
+    (use, *others) = argument.uses
+    if others or isinstance(use.operation, KernelYieldOp) or not all(isinstance(op, CastOp) for op in ops):
+        return False
+    return pattern_of(use.operation).pattern in (Pattern.REDUCE, Pattern.WINDOW)
 
 
 _ROUNDS = 6
