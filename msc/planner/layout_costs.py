@@ -13,6 +13,7 @@ from math import prod
 from typing import TypeAlias
 
 from msc.dialects.element_types import BYTES
+from msc.parallel.layouts import Layout
 from msc.parallel.mesh import Mesh
 from msc.planner import collectives
 from msc.planner.cluster import Cluster
@@ -90,6 +91,15 @@ class LayoutCosts:
         """How an operand or result lies when its operator is cut so."""
         where = {axis: d for d, axis in enumerate(use.axes) if axis is not None}
         return tuple(where.get(axis, NONE) if axis >= 0 else NONE for axis in cuts)
+
+    def named_layout(self, use: Use, cuts: Cuts) -> Layout:
+        """How an operand or result lies, by the names of the mesh's axes."""
+        layout = self.layout(use, cuts)
+        dimensions = range(len(use.axes))
+        return Layout(
+            self.mesh,
+            tuple(tuple(n for n, at in zip(self.mesh.names, layout, strict=True) if at == d) for d in dimensions),
+        )
 
     def candidates(self, op: GraphOperator) -> list[Cuts]:
         """All ways to cut an operator, the whole one last; only the given one if a person says how."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from msc.parallel.layouts import Layout
 from msc.parallel.mesh import Mesh
 from msc.planner.choice import over_memory
 from msc.planner.cluster import Cluster
@@ -71,6 +72,8 @@ class OperatorPlan:
     result: tuple[int, ...]
     seconds: float
     calls: tuple[PlannedCall, ...]
+    layouts: tuple[Layout, ...] = ()
+    """Those of the operands, by the axes of the mesh."""
 
 
 @dataclass
@@ -177,6 +180,8 @@ def _lost(name: str, plan: ModelPlan, best: ModelPlan) -> tuple[str, float, str]
     """A plan that is not taken, and why."""
     if plan.peak > plan.cluster.free_memory:
         return name, plan.step, f"needs {memory_text(plan.peak)} of {memory_text(plan.cluster.free_memory)}"
+    if plan.step <= best.step * (1 + 1e-3):
+        return name, plan.step, "as fast"
     causes = {cause: seconds - best.seconds.get(cause, 0.0) for cause, seconds in plan.seconds.items()}
     worst = max(causes, key=lambda cause: causes[cause])
     now, then = seconds_text(plan.seconds[worst]), seconds_text(best.seconds.get(worst, 0.0))
@@ -202,6 +207,7 @@ def _planned(costs: LayoutCosts, cuts: Sequence[Cuts], wish: GraphWish, scale: f
             costs.strategy(op.result, each),
             cost.seconds,
             tuple(cost.calls),
+            tuple(costs.named_layout(use, each) for use in op.operands),
         )
         for op, each, cost in zip(graph.operators, cuts, found, strict=True)
     ]

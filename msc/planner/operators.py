@@ -141,11 +141,7 @@ def graph_of(function: FuncOp) -> OperatorGraph:
         return numbers[value]
 
     counts: dict[str, int] = {}
-    for op in function.body.block.ops:
-        if not isinstance(op, MsOp) or isinstance(op, ConstantOp | GetParameterOp) or len(op.results) != 1:
-            continue
-        if not is_tensor(op.results[0].type):
-            continue
+    for op in operations(function):
         operands = [value for value in op.operands if is_tensor(value.type)]
         key = f"{op.name} {op.properties} {[v.type for v in op.operands]} {op.results[0].type}"
         if key not in derived:
@@ -158,6 +154,15 @@ def graph_of(function: FuncOp) -> OperatorGraph:
         result = Use(number_of(op.results[0]), found.result)
         graph.operators.append(GraphOperator(name, kind, found.axes, uses, result, found.work))
     return graph
+
+
+def operations(function: FuncOp) -> Iterator[MsOp]:
+    """The operations of a function that are operators of its graph, in order: those that give one tensor."""
+    for op in function.body.block.ops:
+        if not isinstance(op, MsOp) or isinstance(op, ConstantOp | GetParameterOp):
+            continue
+        if len(op.results) == 1 and is_tensor(op.results[0].type):
+            yield op
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from msc.dialects.ms.attributes import MS_MESH, MS_SHARD
 from msc.driver.models.entry import entry_function
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, Dim
+from msc.graph.expand.expand_composites import ExpandComposites
 from msc.graph.inline_calls import InlineCalls
+from msc.ir.locations import format_module
+from msc.ir.typed import is_tensor
+from msc.parallel.marks import mark_text
 from msc.planner import strategies
 from msc.planner.cases import cases_text, memory_errors, predict, read_cases
 from msc.planner.model_plan import OperatorPlan, ranks_text
-from msc.planner.operators import OperatorGraph, graph_of
+from msc.planner.operators import OperatorGraph, graph_of, operations
 from msc.planner.pipeline import picture
 from msc.planner.stages import StagedPlan
 from msc.planner.wording import memory_text, seconds_text
@@ -27,6 +33,7 @@ from msc.support.plain_files import opened
 _GENERATOR = "msc parallel plan"
 _MARK = f'{{\n  "generator": "{_GENERATOR}"'.encode()
 _TRACE_MARK = b'{"generator": "msc parallel plan", "traceEvents": ['
+MARKED = "// Written by msc parallel plan: layouts of operands, for propagate-layouts and partition.\n"
 _SHOWN = 40
 """Operators and moves of a text; JSON has all."""
 _LANES = 64
@@ -46,13 +53,34 @@ def report_cases(path: Path, json_out: str | None, force: bool, tell: Callable[[
     raise_any(memory_errors(outcomes))
 
 
-def read_graph(model: str, dims: Mapping[str, Dim], strategy: str | None = None) -> OperatorGraph:
-    """The operators of a model's entry function, cut as a file of strategies says, if one is given.
-
-    Raises what reading the model raises, and MSC1125 for a file that does not fit.
-    """
+def read_module(model: str, dims: Mapping[str, Dim], expanded: bool = False) -> ModuleOp:
+    """A model's module with calls inlined and, if wanted, composite operations expanded. Raises as reading it."""
     module = read_model(model, CompileOptions(dims=dims)).module
     InlineCalls().apply(Context(), module)
+    if expanded:
+        ExpandComposites().apply(Context(), module)
+    return module
+
+
+def mark(module: ModuleOp, plan: StagedPlan) -> None:
+    """Have each operation say how its operands lie, and the module its mesh, for propagate-layouts and partition."""
+    module.attributes[MS_MESH] = StringAttr(str(plan.mesh))
+    planned = [op for stage in plan.stages for op in stage.operators]
+    for op, found in zip(operations(entry_function(module)), planned, strict=True):
+        layouts = iter(found.layouts)
+        op.attributes[MS_SHARD] = mark_text([next(layouts) if is_tensor(v.type) else None for v in op.operands])
+
+
+def marked_text(module: ModuleOp) -> str:
+    """The file of a module with marks."""
+    return MARKED + format_module(module)
+
+
+def read_graph(module: ModuleOp, strategy: str | None = None) -> OperatorGraph:
+    """The operators of a module's entry function, cut as a file of strategies says, if one is given.
+
+    Raises MSC1125 for a file that does not fit.
+    """
     graph = graph_of(entry_function(module))
     if strategy is None:
         return graph
@@ -89,6 +117,11 @@ def _written(figures: dict[str, object], out: str | None, guard: OutputGuard) ->
 def is_plan(path: Path) -> bool:
     """Whether a file has figures of a plan. Raises OSError."""
     return _begins(path, _MARK)
+
+
+def is_marked(path: Path) -> bool:
+    """Whether a file is a model with the marks of a plan. Raises OSError."""
+    return _begins(path, MARKED.encode())
 
 
 def is_plan_trace(path: Path) -> bool:

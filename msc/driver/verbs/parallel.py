@@ -59,6 +59,7 @@ def command() -> None:
 )
 @click.option("--strategy", "strategy", metavar="FILE", help="Write the strategies found as text.")
 @click.option("--load-strategy", "loaded", metavar="FILE", help="Cut the operators as a file of strategies says.")
+@click.option("--marks", metavar="FILE", help="Write the model with its layouts, for propagate-layouts, partition.")
 @click.option("--trace", metavar="FILE", help="Write a trace for Perfetto with a lane for each rank.")
 @click.option(
     "--json",
@@ -87,6 +88,7 @@ def plan(
     dims: tuple[str, ...],
     strategy: str | None,
     loaded: str | None,
+    marks: str | None,
     trace: str | None,
     json_out: str | None,
     force: bool,
@@ -109,13 +111,20 @@ def plan(
     found = cluster_named(cluster)
     seconds = None if computing is None else computing / 1000
     wish = GraphWish(devices or found.devices, mode, train, mixed, optimizer_level, frozenset(host), seconds)
-    graph = parallel_plans.read_graph(model, parse_dims(dims), loaded)
+    if marks is not None and stages > 1:
+        raise click.UsageError("--marks is for one stage: a stage of a pipeline is a program of its own")
+    module = parallel_plans.read_module(model, parse_dims(dims), expanded=marks is not None)
+    graph = parallel_plans.read_graph(module, loaded)
     batch = global_batch or graph.batch
     if batch % graph.batch:
         message = f"a global batch of {batch} is no multiple of the {graph.batch} samples that the model takes"
         raise MscError(Diagnostic("MSC1123", message, help="give a multiple, or a model of fewer samples"))
     planned = plan_model(graph, found, wish, stages, batch // graph.batch, schedule)
     guard = OutputGuard((Path(model),), force)
+    if marks is not None:
+        parallel_plans.mark(module, planned)
+        with OutputSet(guard) as written:
+            written.write(Path(marks), parallel_plans.marked_text(module), parallel_plans.is_marked)
     say(parallel_plans.report_plan(planned, Path(model).name, json_out, trace, strategy, guard), end="")
 
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from msc.driver.cli import command
-from msc.driver.reports.parallel_plans import read_graph
+from msc.driver.reports.parallel_plans import read_graph, read_module
 from msc.parallel.mesh import Mesh
 from msc.planner.cluster import cluster_named
 from msc.planner.elimination import ChoiceProblem, solve
@@ -35,7 +35,7 @@ def graph_of_text(folder: Path, arguments: str, body: str, result: str, paramete
     last = body.strip().splitlines()[-1].split(" = ")[0]
     function = f"func.func @main({arguments}) -> {result} {{\n{body}\nfunc.return {last} : {result}\n}}"
     path.write_text(f"builtin.module {{\n{parameters}\n{function}\n}}\n")
-    return read_graph(str(path), {})
+    return read_graph(read_module(str(path), {}))
 
 
 class Drawn:
