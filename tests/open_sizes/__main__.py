@@ -8,6 +8,7 @@ from collections import Counter
 
 import click
 
+from tests.open_sizes.operators import LAYERS, OPERATORS
 from tests.open_sizes.trying import Outcome, try_seed
 
 
@@ -15,11 +16,12 @@ from tests.open_sizes.trying import Outcome, try_seed
 @click.option("--seconds", default=60.0, show_default=True, help="How long.")
 @click.option("--first", default=0, show_default=True, help="The first seed.")
 @click.option("--nodes", default=4, show_default=True, help="Nodes of a model, at least.")
-def main(seconds: float, first: int, nodes: int) -> None:
+@click.option("--layers", is_flag=True, help="Chains of convolutions and poolings, and recurrent layers alone.")
+def main(seconds: float, first: int, nodes: int, layers: bool) -> None:
     """Print what is not right, and the figures; exit 1 where a model was wrong or failed inside."""
     end, seed, outcomes = time.monotonic() + seconds, first, list[Outcome]()
     while time.monotonic() < end:
-        outcomes.append(try_seed(seed, nodes))
+        outcomes.append(try_seed(seed, nodes, LAYERS if layers else OPERATORS))
         if outcomes[-1].verdict not in ("right", "not a model"):
             click.echo(f"{seed} {outcomes[-1].verdict}: {outcomes[-1].text}", nl=True)
         seed += 1

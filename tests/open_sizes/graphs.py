@@ -79,6 +79,12 @@ class Graph:
         self.values.append(Tensor(name, shape, kind))
         return self.values[-1]
 
+    def input(self, shape: Shape) -> Tensor:
+        """One more input."""
+        self.inputs.append(Tensor(f"x{len(self.inputs)}", shape))
+        self.values.append(self.inputs[-1])
+        return self.inputs[-1]
+
     def constant(self, values: object, kind: type[np.generic] = np.int64) -> str:
         """The name of a constant."""
         name = f"c{len(self.constants)}"
@@ -152,7 +158,12 @@ def model_of(graph: Graph) -> ModelProto:
         for x in graph.inputs
     ]
     outputs = [v for v in graph.values if v.name not in graph.used and v not in graph.inputs] or graph.values[-1:]
-    results = [helper.make_tensor_value_info(v.name, v.kind, [None] * v.rank) for v in outputs]
+    results = [
+        helper.make_empty_tensor_value_info(v.name)
+        if v.kind < 0
+        else helper.make_tensor_value_info(v.name, v.kind, [None] * v.rank)
+        for v in outputs
+    ]
     made = helper.make_graph(graph.nodes, "open", infos, results, graph.constants)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from onnx import GraphProto, ValueInfoProto, helper
 
-from tests.open_sizes.graphs import BOOL, FLOAT, INT, Dim, Graph, Tensor, changed, is_float, with_axes
+from tests.open_sizes.graphs import BOOL, FLOAT, INT, Dim, Graph, M, N, Tensor, changed, is_float, with_axes
 
+HIDDEN = -1
+"""The kind of a tensor whose shape only the model knows: nothing else is computed from it."""
 FAR = 2**62
 """An end beyond every size."""
 
@@ -332,6 +334,37 @@ def pool(graph: Graph) -> None:
         graph.emit(operator, [x.name], x.shape, kernel_shape=[3] * spatial, pads=[1] * (2 * spatial))
 
 
+def image_layers(graph: Graph) -> None:
+    """Strided and padded convolutions, poolings and their ends over an image: its sizes are quotients of open ones."""
+    some = graph.random.choice
+    x = graph.input((some([Dim(1), N]), some([Dim(1), Dim(3), Dim(4)]), some([Dim(5), M]), M))
+    name, channels = x.name, x.shape[1].constant
+    for _ in range(graph.random.randint(2, 4)):
+        stride, taps = graph.random.choice([1, 2, 2]), graph.random.choice([1, 2, 3])
+        window = {"kernel_shape": [taps] * 2, "strides": [stride] * 2, "pads": [taps - 1] * 4}
+        if graph.random.random() < 0.5:
+            outputs = graph.random.randint(1, 4)
+            name = graph.emit("Conv", [name, graph.weight(outputs, channels, taps, taps)], (), HIDDEN, **window).name
+            channels = outputs
+        else:
+            kind, mode = graph.random.choice(["MaxPool", "AveragePool"]), graph.random.randint(0, 1)
+            window["pads"] = [taps // 2] * 4
+            name = graph.emit(kind, [name], (), HIDDEN, ceil_mode=mode, **window).name
+        if graph.random.random() < 0.5:
+            name = graph.emit("Relu", [name], (), HIDDEN).name
+    end = graph.random.choice(["GlobalAveragePool", "GlobalMaxPool", "Softmax", ""])
+    if end:
+        graph.emit(end, [name], (), HIDDEN)
+
+
+def recurrence(graph: Graph) -> None:
+    """A recurrent layer over an axis in front of a batch."""
+    x = graph.input((N, graph.random.choice([Dim(1), Dim(2), M]), Dim(graph.random.randint(1, 4))))
+    kind, gates = graph.random.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+    weights = [graph.weight(1, gates * 3, x.shape[2].constant), graph.weight(1, gates * 3, 3)]
+    graph.emit(kind, [x.name, *weights], (), HIDDEN, hidden_size=3)
+
+
 def enlarge(graph: Graph) -> None:
     x = graph.pick(lambda v: is_float(v) and v.rank in (3, 4) and all(d.n + d.m <= 1 for d in v.shape[2:]))
     if x and all(graph.least_of(d) >= 1 for d in x.shape):
@@ -380,3 +413,5 @@ OPERATORS: tuple[Callable[[Graph], None], ...] = (
     *(split, flatten, merge, transpose, unsqueeze, expand, tile, gather, gather_best, shape, filled, count_up),
     *(cumulate, product, convolve, pool, enlarge, scan),
 )
+LAYERS: tuple[Callable[[Graph], None], ...] = (image_layers, recurrence)
+"""What networks of images and sequences are made of; each is several nodes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -40,9 +40,9 @@ class Outcome:
     text: str = ""
 
 
-def try_seed(seed: int, nodes: int = 4) -> Outcome:
-    """Make a model, compile it, call it."""
-    graph = random_graph(seed, OPERATORS, nodes)
+def try_seed(seed: int, nodes: int = 4, operators: Sequence[Callable[[Graph], None]] = OPERATORS) -> Outcome:
+    """Make a model of some operators, compile it, call it."""
+    graph = random_graph(seed, operators, nodes)
     with tempfile.TemporaryDirectory(prefix="msc-open-") as folder:
         path = Path(folder) / "model.onnx"
         model = model_of(graph)
