@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.graph.autodiff.grad import Grad
 from msc.interp import evaluate, evaluate_loops
+from msc.parallel.traffic import passed
 from msc.support.diagnostics import MscError
 from tests.unit.parallel.programs import module_from, mpirun, needs_mpi, random_inputs, results
 
@@ -130,18 +133,24 @@ def test_loop_stage_means_the_same(tmp_path: Path) -> None:
 
 @needs_mpi
 def test_c_over_mpi(tmp_path: Path) -> None:
+    """Each rank computes what the interpreter does, and passes to MPI the bytes that are predicted."""
     (tmp_path / "all.mir").write_text(all_of_them(), "utf-8")
     msc.compile(tmp_path / "all.mir", use_cache=False).save(tmp_path / "all.so")
     inputs = random_inputs(4, (4, 6))
     for rank, (x,) in enumerate(inputs):
         np.save(tmp_path / f"x{rank}.npy", x)
     (tmp_path / "run.py").write_text(RUN, "utf-8")
-    ran = mpirun(4, ["python", "run.py"], tmp_path)
+    library = ["mpicc", "-shared", "-fPIC", "-o", "count.so", str(Path(__file__).parent / "count_calls.c")]
+    subprocess.run(library, cwd=tmp_path, check=True)
+    counted = ["env", f"LD_PRELOAD={tmp_path / 'count.so'}", sys.executable, "run.py"]
+    ran = mpirun(4, counted, tmp_path)
     assert ran.returncode == 0, ran.stderr
     for rank, arrays in enumerate(results(module_from(all_of_them()), inputs)):
         with np.load(tmp_path / f"y{rank}.npz") as found:
             for name, array in zip(found.files, arrays, strict=True):
                 np.testing.assert_array_equal(found[name], array)
+        predicted = [f"{each.call} {each.bytes}" for each in passed(module_from(all_of_them()))]
+        assert (tmp_path / f"calls{rank}.txt").read_text("utf-8").splitlines() == predicted
 
 
 RUN = """
