@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "opt": "Run passes over a module and print it.",
     "sim": "Simulate a kernel on the cores of an accelerator, or a list of cases.",
     "parallel": "Plan a model on many devices: layouts, memory and time before they are booked.",
+    "port": "List what of a program for MindSpore msc lacks, and replace its imports.",
     "stages": "List the stages from model to artifact.",
     "cache": "Show the cache of compiled models, or empty it.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",

@@ -43,7 +43,7 @@ LEVELS: dict[str, int] = {
     "mint": 10,
     "amp": 9,
     "train": 10,
-    "driver": 11,
+    "driver": 12,
     "formats": 9,
     "model_zoo": 9,
     "quantization": 9,
