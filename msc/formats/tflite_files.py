@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msc.formats.format import Format, Reading
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.plain_files import content
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
@@ -70,7 +71,7 @@ class TfliteMicro:
     def results(self, inputs: Mapping[str, Array]) -> Sequence[Array]:
         """Raises MSC0721."""
         runtime: Any = import_module("tflite_micro").runtime
-        data, reason = self._path.read_bytes(), ""
+        data, reason = content(self._path), ""
         for size in _ARENAS:
             try:
                 interpreter = runtime.Interpreter.from_bytes(data, arena_size=size)

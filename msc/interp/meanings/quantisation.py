@@ -49,9 +49,11 @@ def multiply_once(x: Array, multiplier: Array, shift: Array) -> Array:
 def multiply_twice(x: Array, multiplier: Array | int, shift: Array | int) -> Array:
     """The same rounded to the upper half of the product, and again where a negative shift moves that right."""
     left, right = (np.maximum(sign * np.asarray(shift, np.int32), 0) for sign in (1, -1))
-    moved = np.left_shift(x, left, dtype=np.int32).astype(np.int64)
-    upper = ((moved * np.asarray(multiplier, np.int64) + (1 << 30)) >> 31).astype(np.int32)
-    return divide_by_power(upper, right)
+    moved = np.multiply(x, np.left_shift(np.int32(1), left, dtype=np.int32), dtype=np.int32).astype(np.int64)
+    rounded = moved * np.asarray(multiplier, np.int64) + (1 << 30)
+    half = (np.left_shift(np.int64(1), right.astype(np.int64)) >> 1) << 31
+    away = (rounded >> 63) & np.minimum(half, 1 << 31)
+    return ((rounded + half - away) >> (right.astype(np.int64) + 31)).astype(np.int32)
 
 
 def divide_by_power(x: Array, exponent: Array | int) -> Array:
