@@ -19,6 +19,7 @@ from msc.nn.optim.schedules import *
 from msc.nn.optim.steps import *
 from msc.nn.optim.updates import *
 from msc.nn.pooling import *
+from msc.nn.quantised import *
 from msc.nn.recurrent import *
 from msc.nn.tables import *
 from msc.nn.transformer import *

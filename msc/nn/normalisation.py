@@ -71,10 +71,10 @@ class BatchNorm(Cell):
             ranks = " or ".join(map(str, self.RANKS))
             raise ApiValueError("MSC0201", f"{type(self).__name__}: x has shape {x.shape}; its rank must be {ranks}")
         measured = self.training if self.use_batch_statistics is None else self.use_batch_statistics
-        mean, variance = self._measured(x) if measured else (self.moving_mean, self.moving_variance)
+        mean, variance = self.measured(x) if measured else (self.moving_mean, self.moving_variance)
         return apply("batch_norm", x, self.gamma, self.beta, mean, variance, epsilon=float(self.eps))
 
-    def _measured(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def measured(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of the batch (divisor N), which move the moving ones."""
         mean, variance = batch_statistics(x)
         move_statistics(self.moving_mean, self.moving_variance, x, mean, variance, 1 - self.momentum)
