@@ -19,6 +19,6 @@ def test_random_models_are_right_at_every_size(seeds: Sequence[int]) -> None:
 
 
 def test_random_layers_are_right_at_every_size() -> None:
-    for seed in range(3):
+    for seed in range(2):
         outcome = try_seed(seed, 2, LAYERS)
         assert outcome.verdict in ("right", "on call"), f"{seed}: {outcome.text}"
