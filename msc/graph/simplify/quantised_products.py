@@ -51,7 +51,7 @@ class QuantisedProducts(ModulePass):
     of bytes that were widened to i32 (QLinearConv, MatMulInteger) become such of the bytes, with the same sums.
     Left in f32: weights with a zero point, that are no constants or have a scale for other than output channels; x with
     several scales; sums that may leave i32; models whose sizes a call decides. Without `always`, so is all on machines
-    that have room for f32 weights and no instruction that sums products of bytes: there f32 is faster.
+    that have room for f32 weights and no instruction that sums four products of bytes: there f32 is faster.
     Keeps: results but for one step of the scale where a sum of floats lies next to a tie: a sum of integers is exact.
     """
 
@@ -71,10 +71,10 @@ class QuantisedProducts(ModulePass):
 
 
 def _sums_bytes(machine: Machine) -> bool:
-    """Whether an instruction of full vectors sums products of bytes and weights."""
+    """Whether an instruction of full vectors sums products of bytes and weights at least twice as fast as of f32."""
     lanes = machine.lanes(BYTES["f32"])
     units = (unit for unit in machine.units if unit.in_registers and unit.shape.n == lanes)
-    return any(unit.order("ui8", "i8", "i32") is not None for unit in units)
+    return any(unit.order("ui8", "i8", "i32") is not None and 2 * unit.cycles <= unit.shape.k for unit in units)
 
 
 def _rewrite(op: MsOp, words: bool) -> None:
