@@ -82,7 +82,7 @@ def solve(problem: ChoiceProblem, limit: float = inf, start: Sequence[int] | Non
         around = {node: _neighbours(tables, node) for node in left}
         node = min(left, key=lambda each: (prod(sizes[other] for other in around[each]) * sizes[each], each))
         if prod(sizes[other] for other in around[node]) * sizes[node] > _LARGEST:
-            node = max(left, key=lambda each: len(around[each]))
+            node = max(left - fixed.keys(), key=lambda each: len(around[each]))
             fixed[node] = start[node] if start is not None else int(np.argmin(problem.costs[node]))
             tables = [_restricted(table, node, fixed[node]) for table in tables]
             sizes[node] = 1
@@ -173,14 +173,15 @@ def _traced(last: _Table, limit: float, nodes: int, fixed: dict[int, int]) -> li
     best = int(np.argmin(allowed))
     if not np.isfinite(allowed[best]):
         return None
-    choices = [0] * nodes
+    choices = [fixed.get(node, 0) for node in range(nodes)]
     waiting = [(last, best)]
     while waiting:
         table, alternative = waiting.pop()
         made = table.made
         if made is None:
             continue
-        place = tuple(_at(node, choices, fixed) for node in table.nodes)
+        sizes = made.order.shape  # a table made after a node was fixed has one choice of it
+        place = tuple(choices[node] if sizes[axis] > 1 else 0 for axis, node in enumerate(table.nodes))
         number = int(made.order[(*place, alternative)])
         inner = prod(made.widths)
         choice, number = divmod(number, inner)
@@ -190,7 +191,3 @@ def _traced(last: _Table, limit: float, nodes: int, fixed: dict[int, int]) -> li
             number, alternative = divmod(number, width)
             waiting.append((part, alternative))
     return choices
-
-
-def _at(node: int, choices: Sequence[int], fixed: dict[int, int]) -> int:
-    return 0 if node in fixed else choices[node]

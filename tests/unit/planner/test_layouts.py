@@ -326,3 +326,15 @@ def test_gradients_of_many_parameters_are_hidden_in_buckets() -> None:
     assert plan.computing == pytest.approx(0.02)
     assert plan.tails["buckets"] < 0.3e-3 < plan.tails["one reduction at the end"]
     assert plan.tails["one reduction at the end"] < plan.tails["each gradient at the end"]
+
+
+def test_a_graph_too_entangled_for_tables_is_no_worse_than_where_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msc.planner.elimination._LARGEST", 30)
+    numbers = np.random.default_rng(0)
+    for _ in range(20):
+        problem = ChoiceProblem(*([numbers.random(4) for _ in range(8)] for _ in range(2)))
+        problem.edges.update({edge: numbers.random((4, 4)) for edge in itertools.combinations(range(8), 2)})
+        start = [int(choice) for choice in numbers.integers(0, 4, 8)]
+        found = solve(problem, start=start)
+        assert found is not None
+        assert problem.total(found) <= problem.total(start) + 1e-12
