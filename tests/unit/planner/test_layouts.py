@@ -332,7 +332,7 @@ def test_a_graph_too_entangled_for_tables_is_no_worse_than_where_it_starts(monke
     monkeypatch.setattr("msc.planner.elimination._LARGEST", 30)
     numbers = np.random.default_rng(0)
     for _ in range(20):
-        problem = ChoiceProblem(*([numbers.random(4) for _ in range(8)] for _ in range(2)))
+        problem = ChoiceProblem([numbers.random(4) for _ in range(8)], [numbers.random(4) for _ in range(8)])
         problem.edges.update({edge: numbers.random((4, 4)) for edge in itertools.combinations(range(8), 2)})
         start = [int(choice) for choice in numbers.integers(0, 4, 8)]
         found = solve(problem, start=start)
