@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from msc.driver.verbs.verb import Verb, say
+from msc.support import plain_files
 from msc.support.files import write_bytes
 
 
@@ -25,9 +26,9 @@ def command(program: Path, write: bool) -> int:
     users = complete = 0
     for path in porting.programs(program):
         try:
-            text = path.read_text("utf-8")
+            text = plain_files.content(path).decode()
             found = list(porting.uses(text))
-        except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        except (OSError, SyntaxError, ValueError) as error:
             say(f"{path}: not read: {error}")
             continue
         users += bool(found)
