@@ -34,7 +34,8 @@ _TABLE: Mapping[str, str] = {
         "train.metrics.roc train.metrics.topk"
     ),
     "msc.ops": (
-        "ops._primitive_cache ops._utils ops.auto_generate ops.auto_generate.gen_ops_prim ops.communication "
+        "mint.special ops._primitive_cache ops._utils "
+        "ops.auto_generate ops.auto_generate.gen_ops_prim ops.communication "
         "ops.composite ops.composite.base ops.composite.math_ops ops.composite.multitype_ops ops.deprecated ops.extend "
         "ops.function ops.functional ops.function.array_func ops.function.clip_func ops.function.image_func "
         "ops.function.linalg_func ops.function.math_func ops.function.nn_func ops.function.other_func "

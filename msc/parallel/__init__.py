@@ -3,7 +3,7 @@
 
 def __getattr__(name: str) -> object:
     """What MindSpore's `parallel` has beside these: settings of one process."""
-    if name.startswith("__"):
+    if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
     from importlib import import_module
 

@@ -39,7 +39,6 @@ _FILES = {
     ".mindir": ("MindSpore", "MindSpore"),
     ".air": ("MindSpore", "MindSpore"),
     ".pdmodel": ("PaddlePaddle", "PaddlePaddle"),
-    ".tflite": ("TensorFlow Lite", ""),
     ".ckpt": ("a checkpoint", ""),
     ".safetensors": ("a file of weights", ""),
     ".npz": ("NumPy", ""),
@@ -53,7 +52,6 @@ _FILES = {
 """Ending of a file -> whose it is, and the framework that can export it."""
 
 _ADVICE = {
-    ".tflite": "python -m tf2onnx.convert --tflite FILE --output net.onnx writes it as ONNX, which msc reads",
     ".ckpt": "it has weights and no model: msc.load_checkpoint reads it, msc.load_param_into_net gives them to a Cell",
     ".safetensors": "it has weights and no model: a .mir names it with ms.weights; msc inspect shows what is in it",
     ".npz": "it has arrays and no model; a model is .mir, .onnx or a Cell",

@@ -10,6 +10,7 @@ from msc.frontend.boundary import elsewhere, publish
 from msc.nn.metrics import *
 from msc.nn import metrics
 from msc.train import callback, model, serialization
+from msc.train import dataset_helper as dataset_helper, quant as quant
 from msc.train.callback import *
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from msc.train.data_sink import data_sink

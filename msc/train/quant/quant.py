@@ -199,16 +199,31 @@ def export(
     network: Cell,
     *inputs: Any,
     file_name: str,
-    mean: float = 127.5,
-    std_dev: float = 127.5,
+    mean: float | None = None,
+    std_dev: float | None = None,
     file_format: str = "ONNX",
 ) -> str:
     """Write a trained network of fake quantisations as an integer model: QDQ as ONNX, or a form of `msc.export`.
 
-    AIR and MINDIR are refused. `mean` and `std_dev` of the inputs are those of uint8 images, which the caller applies.
+    With `mean` and `std_dev` inputs are quantised, too: to bytes, of which `(byte - mean) / std_dev` is the real value.
+    AIR and MINDIR are refused.
     """
-    del mean, std_dev
-    return import_module("msc").export(frozen(network), *inputs, file_name=file_name, file_format=file_format)
+    made = frozen(network)
+    if mean is not None and std_dev is not None:
+        made = _OfBytes(made, mean, std_dev)
+    return import_module("msc").export(made, *inputs, file_name=file_name, file_format=file_format)
+
+
+class _OfBytes(Cell):
+    """A network whose inputs take the values of bytes."""
+
+    def __init__(self, network: Cell, mean: float, std_dev: float) -> None:
+        super().__init__(auto_prefix=False)
+        self.network = network
+        self.input_quant = FrozenQuant(FakeQuantWithMinMaxObserver(-mean / std_dev, (255 - mean) / std_dev))
+
+    def construct(self, *inputs: Any) -> Any:
+        return self.network(*map(self.input_quant, inputs))
 
 
 def export_geir(network: Cell, *inputs: Any, file_name: str) -> str:

@@ -87,7 +87,7 @@ def test_a_file_changes_figures_of_its_base(tmp_path: Path) -> None:
 
 def test_matrix_units_and_scratchpads(tmp_path: Path) -> None:
     machine = read(tmp_path, CUBE)
-    (cube,) = machine.units
+    (cube,) = (unit for unit in machine.units if unit.name == "cube")
     assert (cube.name, cube.shape) == ("cube", Shape(16, 16, 16))
     assert [operand.place for operand in cube.operands] == ["PAD", "PAD", "SUMS"]
     assert machine.scopes == ("PAD", "SUMS")

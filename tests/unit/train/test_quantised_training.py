@@ -104,6 +104,14 @@ def test_the_exported_integers_are_a_step_away_at_most(tmp_path: Any, name: str)
     assert "ms.quantize" in (tmp_path / "net.mir").read_text("utf-8")
 
 
+def test_inputs_may_take_the_values_of_bytes(tmp_path: Any) -> None:
+    """Zero is byte 64 here, and 191 the most: the range is -2 .. 5.97."""
+    net = nn.ReLU()
+    path = quant.export(net, IMAGES, file_name=str(tmp_path / "net"), mean=64, std_dev=32, file_format="MIR")
+    got = np.asarray(msc.compile(path)(IMAGES * 4))
+    np.testing.assert_array_equal(got, np.clip(np.rint(IMAGES * 4 * 32), 0, 191) / 32)
+
+
 def test_mistakes_are_told() -> None:
     with pytest.raises(MscError, match="MSC0823"):
         quant.convert_quant_network(ops.relu)  # pyright: ignore
