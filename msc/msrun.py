@@ -23,7 +23,7 @@ def command(arguments: Sequence[str]) -> list[str]:
         raise MscError(Diagnostic("MSC1108", f"msrun: worker_num is {workers or 'missing'}", help=_ADVICE))
     mpirun = shutil.which("mpirun")
     if mpirun is None:
-        help = "apt-get install openmpi-bin libopenmpi-dev, and pip install 'msc[parallel]'"
+        help = "apt-get install openmpi-bin libopenmpi-dev, and pip install 'msc-compiler[parallel]'"
         raise MscError(Diagnostic("MSC1105", "msrun starts ranks by mpirun, and there is none", help=help))
     hosts = ["--hostfile", options["hostfile"]] if "hostfile" in options else ["--oversubscribe"]
     limit = ["--timeout", options["timeout"]] if "timeout" in options else []

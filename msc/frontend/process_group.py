@@ -133,7 +133,7 @@ def _begin(name: str, size: str) -> None:
         mpi = import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
         message = f"init: {name}={size} says that several processes run, and mpi4py is not there: {error}"
-        help = "pip install 'msc[parallel]', with OpenMPI or MPICH of the system"
+        help = "pip install 'msc-compiler[parallel]', with OpenMPI or MPICH of the system"
         raise ApiValueError("MSC1105", message, help=help) from None
     ranks = _MpiRanks(mpi)
     if ranks.size == 1:

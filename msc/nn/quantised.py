@@ -138,9 +138,14 @@ class FrozenQuant(Cell):
         return apply("dequantize", whole, scale, zero)
 
 
-def weight_observer(channels: int, axis: int, **options: Any) -> FakeQuantWithMinMaxObserver:
-    """The fake quantisation of a weight: its range is that of the weight itself."""
-    return FakeQuantWithMinMaxObserver(channel_axis=axis, num_channels=channels, **options)
+def _weight_range(
+    channels: int, num_bits: int, per_channel: bool, symmetric: bool, narrow_range: bool, quant_delay: int
+) -> dict[str, Any]:
+    """The arguments of the fake quantisation of a weight, whose axis 0 is the outputs."""
+    return {
+        **{"channel_axis": 0, "num_channels": channels, "num_bits": num_bits, "per_channel": per_channel},
+        **{"symmetric": symmetric, "narrow_range": narrow_range, "quant_delay": quant_delay},
+    }
 
 
 class Conv2dQuant(Conv2d):
@@ -159,13 +164,19 @@ class Conv2dQuant(Conv2d):
         has_bias: bool = False,
         weight_init: Any = None,
         bias_init: Any = None,
-        **options: Any,
+        num_bits: int = 8,
+        per_channel: bool = False,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
     ) -> None:
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init,
         )  # fmt: skip
-        self.fake_quant_weight: Any = weight_observer(out_channels, 0, **options)
+        self.fake_quant_weight: Any = FakeQuantWithMinMaxObserver(
+            **_weight_range(out_channels, num_bits, per_channel, symmetric, narrow_range, quant_delay)
+        )
 
     def convolved(self, x: Tensor, weight: Tensor, bias: Any) -> Tensor:
         """The convolution with another weight and bias."""
@@ -180,8 +191,31 @@ class Conv2dQuant(Conv2d):
 class Conv2dBnWithoutFoldQuant(Conv2dQuant):
     """A convolution with a fake-quantised weight, then batch normalisation."""
 
-    def __init__(self, *args: Any, eps: float = 1e-5, momentum: float = 0.997, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        eps: float = 1e-5,
+        momentum: float = 0.997,
+        num_bits: int = 8,
+        per_channel: bool = False,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, num_bits, per_channel, symmetric, narrow_range, quant_delay,
+        )  # fmt: skip
         self.batchnorm = BatchNorm2d(self.out_channels, eps, momentum)
 
     def construct(self, x: Tensor) -> Tensor:
@@ -196,9 +230,31 @@ class Conv2dBnFoldQuant(Conv2dQuant):
     """
 
     def __init__(
-        self, *args: Any, eps: float = 1e-5, momentum: float = 0.997, freeze_bn: int = 100000, **options: Any
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        eps: float = 1e-5,
+        momentum: float = 0.997,
+        freeze_bn: int = 100000,
+        num_bits: int = 8,
+        per_channel: bool = False,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
     ) -> None:
-        super().__init__(*args, **options)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, num_bits, per_channel, symmetric, narrow_range, quant_delay,
+        )  # fmt: skip
         self.freeze_bn = freeze_bn
         self.batchnorm = BatchNorm2d(self.out_channels, eps, momentum)
         self.steps = parameter("zeros", (1,), "steps")
@@ -237,10 +293,16 @@ class DenseQuant(Dense):
         bias_init: Any = None,
         has_bias: bool = True,
         activation: Any = None,
-        **options: Any,
+        num_bits: int = 8,
+        per_channel: bool = False,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
     ) -> None:
         super().__init__(in_channels, out_channels, weight_init, bias_init, has_bias, activation)
-        self.fake_quant_weight: Any = weight_observer(out_channels, 0, **options)
+        self.fake_quant_weight: Any = FakeQuantWithMinMaxObserver(
+            **_weight_range(out_channels, num_bits, per_channel, symmetric, narrow_range, quant_delay)
+        )
 
     def construct(self, x: Tensor) -> Tensor:
         y = ops.dense(x, self.fake_quant_weight(self.weight), self.bias)
@@ -250,10 +312,22 @@ class DenseQuant(Dense):
 class ActQuant(Cell):
     """An activation, and the fake quantisation of what it gives; without one, of x."""
 
-    def __init__(self, activation: Any = None, ema: bool = True, ema_decay: float = 0.999, **options: Any) -> None:
+    def __init__(
+        self,
+        activation: Any = None,
+        ema: bool = True,
+        ema_decay: float = 0.999,
+        num_bits: int = 8,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
+    ) -> None:
         super().__init__()
         self.act = get_activation(activation) if isinstance(activation, str) else activation
-        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(ema=ema, ema_decay=ema_decay, **options)
+        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(
+            ema=ema, ema_decay=ema_decay, num_bits=num_bits, symmetric=symmetric, narrow_range=narrow_range,
+            quant_delay=quant_delay,
+        )  # fmt: skip
 
     def construct(self, x: Tensor) -> Tensor:
         return self.fake_quant_act(x if self.act is None else self.act(x))
@@ -262,9 +336,19 @@ class ActQuant(Cell):
 class TensorAddQuant(Cell):
     """A sum, fake-quantised."""
 
-    def __init__(self, ema_decay: float = 0.999, **options: Any) -> None:
+    def __init__(
+        self,
+        ema_decay: float = 0.999,
+        num_bits: int = 8,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
+    ) -> None:
         super().__init__()
-        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(ema=True, ema_decay=ema_decay, **options)
+        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(
+            ema=True, ema_decay=ema_decay, num_bits=num_bits, symmetric=symmetric, narrow_range=narrow_range,
+            quant_delay=quant_delay,
+        )  # fmt: skip
 
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         return self.fake_quant_act(ops.add(x1, x2))
@@ -273,9 +357,19 @@ class TensorAddQuant(Cell):
 class MulQuant(Cell):
     """A product element by element, fake-quantised."""
 
-    def __init__(self, ema_decay: float = 0.999, **options: Any) -> None:
+    def __init__(
+        self,
+        ema_decay: float = 0.999,
+        num_bits: int = 8,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
+    ) -> None:
         super().__init__()
-        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(ema=True, ema_decay=ema_decay, **options)
+        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(
+            ema=True, ema_decay=ema_decay, num_bits=num_bits, symmetric=symmetric, narrow_range=narrow_range,
+            quant_delay=quant_delay,
+        )  # fmt: skip
 
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         return self.fake_quant_act(ops.mul(x1, x2))

@@ -15,7 +15,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 HEADER = "#include <mpi.h>"
 """What the C of a program contains whose ranks meet."""
 
-INSTALL = "apt-get install openmpi-bin libopenmpi-dev, and pip install 'msc[parallel]' for programs in Python"
+INSTALL = "apt-get install openmpi-bin libopenmpi-dev, and pip install 'msc-compiler[parallel]' for programs in Python"
 
 _QUESTIONS = {
     "compile": (("--showme:compile",), ("-compile_info",)),

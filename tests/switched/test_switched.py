@@ -18,7 +18,7 @@ SLICE = {
     "random graphs": r"^graph 34$",
     "control flow": "",
     "networks": "^(attention|LSTM)$",
-    "steps": "^lenet5$",
+    "steps": "^mlp$",
     "open sizes": "^(mean over an open axis|attention)$",
 }
 

@@ -14,7 +14,7 @@ from msc.driver.verbs.verb import NUMBER, Verb, say
 @click.command(name="quantize", cls=Verb)
 @click.argument("model", shell_complete=files)
 @click.option("--data", metavar="FILE", help="calib.npz or .npy with samples along axis 0, or script.py:LOADER.")
-@click.option("-o", "--output", "out", required=True, metavar="OUT", help="Where to: .onnx (QDQ), .mir, .c, .so, ...")
+@click.option("-o", "--output", "out", required=True, metavar="OUT", help="Where to, as of msc compile.")
 @click.option("--method", default="min-max", show_default=True, metavar="NAME", help="min-max, moving-average, ...")
 @click.option("--activations", default="uint8", show_default=True, metavar="TYPE", help="uint8 or int8.")
 @click.option("--bits", default=8, show_default=True, help="Of activations, 2 to 8.")

@@ -43,7 +43,7 @@ CODES = (
         "no MPI",
         "Programs of several ranks meet through MPI, a library of the system. OpenMPI and MPICH do: Debian's packages "
         "are openmpi-bin and libopenmpi-dev; MPICC names another compiler of MPI's. Programs in Python need mpi4py "
-        "too, which `pip install 'msc[parallel]'` brings. One device needs none of them.",
+        "too, which `pip install 'msc-compiler[parallel]'` brings. One device needs none of them.",
     ),
     Code(
         "MSC1106",

@@ -101,7 +101,9 @@ class _Plan:
     freeze_bn: int
 
     def act(self, activation: Any) -> ActQuant:
-        return ActQuant(activation, **{**self.activations.options(), "per_channel": False})
+        options = self.activations.options()
+        del options["per_channel"]
+        return ActQuant(activation, **options)
 
 
 class _WithInput(Cell):
@@ -162,7 +164,7 @@ def _converted(cell: Cell, plan: _Plan, quantised: bool) -> Cell:
 
 def _conv(cell: nn.Conv2d, norm: Any, plan: _Plan) -> Conv2dQuant:
     kind = Conv2dQuant if norm is None else Conv2dBnFoldQuant if plan.bn_fold else Conv2dBnWithoutFoldQuant
-    more = {"freeze_bn": plan.freeze_bn} if kind is Conv2dBnFoldQuant else {}
+    more: dict[str, Any] = {"freeze_bn": plan.freeze_bn} if kind is Conv2dBnFoldQuant else {}
     made = kind(
         *(cell.in_channels, cell.out_channels, cell.kernel_size, cell.stride, cell.pad_mode, cell.padding),
         *(cell.dilation, cell.group, cell.has_bias),

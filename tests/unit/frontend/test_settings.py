@@ -40,7 +40,6 @@ NOTED: dict[str, Callable[[], Any]] = {
     "enable_graph_kernel": lambda: msc.set_context(enable_graph_kernel=True),
     "jit_level": lambda: msc.jit(ops.relu, jit_level="O2"),
     "capture_mode": lambda: msc.jit(ops.relu, capture_mode="bytecode"),
-    "offload": lambda: rows().map(same, offload=True),
     "python_multiprocessing": lambda: rows().batch(2, python_multiprocessing=True),
     "use_locking": lambda: nn.Adam(nn.Dense(2, 1).trainable_params(), use_locking=True),
     "integrated_save": lambda: CheckpointConfig(integrated_save=False),
