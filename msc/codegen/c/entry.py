@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
@@ -221,10 +222,13 @@ class EntryEmitter:
 
     def _hint(self, place: MemoryPlace) -> str:
         if place.role == "weights":
-            for slot in self.plan.slots:
-                if slot.offset == place.offset:
-                    return slot.symbol
-        return self.plan.names.get(place, "") or ("w" if place.role == "weights" else "t")
+            return self._symbols.get(place.offset) or self.plan.names.get(place, "") or "w"
+        return self.plan.names.get(place, "") or "t"
+
+    @cached_property
+    def _symbols(self) -> dict[int, str]:
+        """The first parameter at each offset of the weights."""
+        return {slot.offset: slot.symbol for slot in reversed(self.plan.slots)}
 
     def _call(self, call: Call) -> str:
         if call.kernel is None:

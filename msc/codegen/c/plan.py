@@ -95,15 +95,16 @@ class EntryPlan:
 
     def steps(self) -> Iterator[MemoryStep]:
         """What of the workspace is live at each call: from the first call that takes a buffer to the last."""
-        uses: dict[int, list[int]] = {}
-        for number, call in enumerate(self.calls):
-            for place in call.places:
-                if place.role == "workspace":
-                    uses.setdefault(self.buffer_of(place.whole), []).append(number)
-        for number, call in enumerate(self.calls):
-            live = [k for k, calls in uses.items() if calls[0] <= number <= calls[-1]]
+        used = [[self.buffer_of(p.whole) for p in call.places if p.role == "workspace"] for call in self.calls]
+        last = {buffer: number for number, buffers in enumerate(used) for buffer in buffers}
+        live: dict[int, None] = {}
+        for number, (call, buffers) in enumerate(zip(self.calls, used, strict=True)):
+            live.update(dict.fromkeys(buffers))
             shown = {self.buffers[k][1].offset: self.buffers[k] for k in live}
             yield MemoryStep(call.kernel or "copy", tuple((name, p.buffer.bytes) for name, p in shown.values()))
+            for buffer in set(buffers):
+                if last[buffer] == number:
+                    del live[buffer]
 
     def buffer_of(self, place: MemoryPlace) -> int:
         """The number of the buffer of which a place is a view: buffers come and go at the same offset."""
