@@ -59,7 +59,7 @@ def _case(theirs: str, inputs: str, *ours: str) -> Iterator[Case]:
 
 def _elementwise() -> Iterator[Case]:
     line = "line, ends"
-    yield from _unary("torch.abs(a)", line, "abs absolute mnp.abs mnp.absolute", "abs absolute", "ops.Abs()(a); abs(a)")
+    yield from _unary("torch.abs(a)", line, "abs absolute mnp.abs mnp.absolute mnp.fabs", "abs absolute", "ops.Abs()(a); abs(a)")
     yield from _unary("torch.neg(a)", line, "neg negative mnp.negative", "neg negative", "ops.Neg()(a); -a")
     yield from _unary("torch.sign(a)", line, "sign mnp.sign", "sign", "ops.Sign()(a)")
     yield from _unary("torch.square(a)", line, "square mnp.square", "square", "ops.Square()(a)")
@@ -371,8 +371,31 @@ def _losses() -> Iterator[Case]:
     yield from _case("F.triplet_margin_with_distance_loss(a, b, c)", "rows, other rows, third rows", ours)
 
 
+def _rarely() -> Iterator[Case]:
+    yield from _case("torch.copysign(a, b)", "x, =y", "ops.copysign(a, b)", "mnp.copysign(a, b)")
+    yield from _case("torch.logaddexp2(a, b)", "x, y", "ops.logaddexp2(a, b)", "mnp.logaddexp2(a, b)")
+    yield from _case("torch.float_power(a, 2)", "x", "ops.float_power(a, 2)", "mnp.float_power(a, 2)")
+    yield from _case("torch.logcumsumexp(a, 1)", "rows", "ops.logcumsumexp(a, 1)")
+    yield from _case("torch.nanmean(a, 1)", "rows", "ops.nanmean(a, 1)", "mnp.nanmean(a, 1)")
+    yield from _case("torch.nanmedian(a, 1)[0]", "few", "ops.nanmedian(a, 1)[0]")
+    yield from _case("torch.amax(a, 1)", "rows", "mnp.nanmax(a, 1)")
+    yield from _case("torch.amin(a, 1)", "rows", "mnp.nanmin(a, 1)")
+    yield from _case("torch.cumsum(a, 1)", "rows", "mnp.nancumsum(a, 1)")
+    yield from _case("torch.msort(a)", "few", "ops.msort(a)")
+    yield from _case("torch.trapz(a, dim=1)", "rows", "ops.trapz(a, dim=1)")
+    yield from _case("F.pdist(a)", "few; rows", "ops.pdist(a)")
+    yield from _case("F.lp_pool1d(a, 2, 2)", "signal", "ops.lp_pool1d(a, 2, 2)")
+    yield from _case("F.silu(a[:, :2]) * a[:, 2:]", "rows", "ops.swiglu(a)")
+    yield from _case("F.softshrink(a) * 1", "line", "ops.soft_shrink(a)")
+    yield from _case("(a * a).sum() + (b * b).sum()", "x, y", "sum(ops.SquareSumAll()(a, b))")
+    yield from _case("torch.kron(a, b)", "few, few", "ops.kron(a, b)", "mnp.kron(a, b)")
+    yield from _case("torch.linalg.slogdet(a)[1]", "square", "ops.slogdet(a)[1]")
+    yield from _case("torch.matrix_exp(a)", "square", "ops.matrix_exp(a)")
+    yield from _case("torch.linalg.matrix_power(a, 3)", "square", "ops.matrix_power(a, 3)")
+
+
 CASES: list[Case] = [
     case
-    for group in (_elementwise, _activations, _pairs, _reductions, _lengths, _windows, _choices, _losses)
+    for group in (_elementwise, _activations, _pairs, _reductions, _lengths, _windows, _choices, _losses, _rarely)
     for case in group()
 ]

@@ -29,6 +29,18 @@ _NAMES: dict[str, str] = {
         "a.le a.less a.less_equal a.logical_and a.logical_not a.logical_or a.logical_xor a.long a.lt a.nbytes "
         "a.ndim a.ne a.nelement a.nonzero a.not_equal a.numel a.numpy a.shape a.short a.size a.strides a.tolist "
         "a.unique "
+        "ops.Bincount ops.Bucketize ops.CTCGreedyDecoder ops.CountNonZero ops.EqualCount ops.Gcd ops.InTopK "
+        "ops.InvertPermutation ops.Lcm ops.PopulationCount ops.ScalarCast ops.SearchSorted ops.TrilIndices "
+        "ops.TriuIndices ops.UniqueConsecutive ops.UnravelIndex ops.array_to_scalar ops.bincount ops.intopk ops.histc "
+        "ops.is_complex ops.is_nonzero ops.isneginf ops.isposinf ops.isreal ops.scalar_add ops.scalar_div "
+        "ops.scalar_eq ops.scalar_floordiv ops.scalar_ge ops.scalar_gt ops.scalar_le ops.scalar_log ops.scalar_lt "
+        "ops.scalar_max ops.scalar_min ops.scalar_mod ops.scalar_mul ops.scalar_ne ops.scalar_pow ops.scalar_sub "
+        "ops.scalar_uadd ops.scalar_usub ops.signbit ops.typeof ops.unique_consecutive mnp.argwhere mnp.array_equiv "
+        "mnp.array_str mnp.bitwise_not mnp.diag_indices mnp.digitize mnp.gcd mnp.histogram2d mnp.histogramdd "
+        "mnp.histogram_bin_edges mnp.in1d mnp.indices mnp.invert mnp.isin mnp.isneginf mnp.isposinf mnp.isscalar "
+        "mnp.ix_ mnp.lcm mnp.mgrid mnp.ogrid mnp.promote_types mnp.ravel_multi_index mnp.result_type mnp.searchsorted "
+        "mnp.signbit mnp.sometrue mnp.tril_indices mnp.tril_indices_from mnp.triu_indices mnp.triu_indices_from "
+        "mnp.unravel_index "
     ),
     "it moves, copies or chooses elements; the operation is compared in tests/unit/graph/autodiff": (
         "ops.block_diag ops.column_stack ops.diag_embed ops.dsplit ops.hsplit ops.vsplit ops.repeat_elements "
@@ -61,6 +73,16 @@ _NAMES: dict[str, str] = {
         "a.squeeze a.stop_gradient a.swapaxes a.swapdims a.t a.take a.tensor_split a.tile a.to a.to_tensor "
         "a.transpose a.tril a.triu a.type a.type_as a.unbind a.unflatten a.unsqueeze a.unstack a.value a.view "
         "a.view_as "
+        "ops.BatchToSpace ops.BatchToSpaceND ops.ChannelShuffle ops.DiagPart ops.EmbeddingLookup ops.IdentityN "
+        "ops.Im2Col ops.InplaceUpdate ops.MaskedScatter ops.MatrixBandPart ops.Padding ops.Real ops.Roll "
+        "ops.SpaceToBatch ops.SpaceToBatchND ops.adjoint ops.atleast_1d ops.atleast_2d ops.atleast_3d "
+        "ops.cartesian_prod ops.channel_shuffle ops.check_numerics ops.combinations ops.coo_to_dense ops.csr_to_coo "
+        "ops.csr_to_dense ops.deepcopy ops.dense_to_sparse_coo ops.dense_to_sparse_csr ops.diagflat "
+        "ops.diagonal_scatter ops.dstack ops.embedding ops.fftshift ops.ifftshift ops.inplace_update ops.make_tuple "
+        "ops.matrix_diag ops.matrix_diag_part ops.matrix_set_diag ops.mirror_pad ops.mixed_precision_cast "
+        "ops.positive ops.select_scatter ops.slice_scatter ops.space_to_batch_nd ops.tensor_slice ops.tuple_getitem "
+        "ops.type_as ops.view_as mnp.array_split mnp.asfarray mnp.atleast_3d mnp.choose mnp.diagflat mnp.positive "
+        "mnp.rollaxis nn.ChannelShuffle nn.EmbeddingLookup nn.Roll nn.Unflatten nn.Unfold "
     ),
     "it is linear in each argument, without special points; the operation is compared in tests/unit/graph/autodiff": (
         "ops.BatchMatMul ops.BiasAdd ops.Conv2D ops.Conv3D ops.IndexAdd ops.MatMul ops.MatMulExt ops.ScatterNd "
@@ -74,6 +96,9 @@ _NAMES: dict[str, str] = {
         "mnp.diff mnp.dot mnp.einsum mnp.inner mnp.matmul mnp.outer mnp.tensordot mnp.trace mnp.trapz a.addmm "
         "a.addmv a.baddbmm a.bmm a.dot a.inner a.matmul a.mm a.mv a.outer a.scatter a.tensor_scatter_add "
         "a.tensor_scatter_elements a.tensor_scatter_mul a.tensor_scatter_sub a.tensor_scatter_update a.trace "
+        "ops.AccumulateNV2 ops.Conv2DBackpropInput ops.Cross ops.Einsum ops.InplaceAdd ops.InplaceSub ops.SegmentMean "
+        "ops.SegmentSum ops.addbmm ops.addr ops.batch_dot ops.bidense ops.col2im ops.fold ops.inplace_add "
+        "ops.inplace_sub ops.rotary_position_embedding ops.vecdot mnp.ediff1d mnp.gradient mnp.multi_dot nn.BiDense "
     ),
     "it makes a tensor of sizes, numbers or random numbers": (
         "ops.ScalarToTensor ops.UniformInt ops.UniformReal mnp.rand mnp.randint mnp.randn nn.OneHot nn.Range "
@@ -85,6 +110,13 @@ _NAMES: dict[str, str] = {
         "ops.uniform ops.zeros nn.Dropout nn.Dropout1d nn.Dropout2d nn.Dropout3d mnp.Tensor mnp.arange mnp.array "
         "mnp.asarray mnp.empty mnp.empty_like mnp.eye mnp.full mnp.full_like mnp.linspace mnp.logspace mnp.ones "
         "mnp.ones_like mnp.zeros mnp.zeros_like a.fill a.from_numpy a.new_ones a.new_zeros a.of "
+        "ops.Bernoulli ops.Cauchy ops.Dropout2D ops.Dropout3D ops.DropoutDoMask ops.DropoutGenMask ops.Eps ops.Fills "
+        "ops.Gamma ops.Imag ops.Multinomial ops.Poisson ops.RandomCategorical ops.RandomGamma ops.RandomPoisson "
+        "ops.RandomShuffle ops.Randperm ops.ScalarToArray ops.StandardLaplace ops.TruncatedNormal ops.bartlett_window "
+        "ops.bernoulli_ext ops.blackman_window ops.choice_with_mask ops.fftfreq ops.gamma ops.hamming_window "
+        "ops.hann_window ops.kaiser_window ops.laplace ops.multinomial_with_replacement ops.randint_like "
+        "ops.random_categorical ops.random_gamma ops.random_poisson ops.rfftfreq ops.rrelu ops.shuffle "
+        "ops.standard_laplace mnp.bartlett mnp.blackman mnp.geomspace mnp.hamming mnp.hanning mnp.tri "
     ),
     "it changes a tensor or a parameter where it lies; the function without the change is compared": (
         "ops.ScatterAdd ops.ScatterNdAdd ops.ScatterNdUpdate ops.ScatterSub ops.ScatterUpdate ops.scatter_nd_sub "
@@ -105,6 +137,9 @@ _NAMES: dict[str, str] = {
         "mnp.apply_along_axis mnp.bool_ mnp.e mnp.float16 mnp.float32 "
         "mnp.float64 mnp.float_ mnp.inf mnp.int16 mnp.int32 mnp.int64 mnp.int8 mnp.int_ mnp.nan mnp.newaxis "
         "mnp.pi mnp.uint mnp.uint16 mnp.uint32 mnp.uint64 mnp.uint8 a.register_hook "
+        "ops.COOTensor ops.CSRTensor ops.RowTensor ops.add_flags mnp.apply_over_axes mnp.piecewise "
+        "nn.GradAccumulationCell nn.Jvp nn.MicroBatchInterleaved nn.ParameterUpdate nn.PipelineCell "
+        "nn.TimeDistributed nn.VirtualDatasetCellTriple nn.Vjp nn.WithGradCell "
     ),
     "it is a metric, an optimizer or a schedule": (
         "nn.Accuracy nn.Adagrad nn.Adam nn.AdamWeightDecay nn.ConfusionMatrix nn.CosineDecayLR "
@@ -114,6 +149,9 @@ _NAMES: dict[str, str] = {
         "nn.Top1CategoricalAccuracy nn.Top5CategoricalAccuracy nn.TopKCategoricalAccuracy nn.WarmUpLR nn.auc "
         "nn.cosine_decay_lr nn.exponential_decay_lr nn.inverse_decay_lr nn.natural_exp_decay_lr "
         "nn.piecewise_constant_lr nn.polynomial_decay_lr nn.warmup_lr "
+        "nn.AdaMax nn.Adadelta nn.ProximalAdagrad ops.Adam ops.AdamWeightDecay ops.ApplyAdaMax ops.ApplyAdadelta "
+        "ops.ApplyAdagrad ops.ApplyAdagradV2 ops.ApplyGradientDescent ops.ApplyMomentum ops.ApplyProximalAdagrad "
+        "ops.ApplyProximalGradientDescent ops.ApplyRMSProp ops.SGD "
     ),
     "it is made of functions that are compared": (
         "ops.AdaptiveAvgPool2D ops.BoundingBoxDecode ops.BoundingBoxEncode ops.iou ops.lp_norm ops.aminmax "
@@ -122,6 +160,28 @@ _NAMES: dict[str, str] = {
         "nn.Norm nn.PSNR nn.ReduceLogSumExp nn.SSIM nn.SyncBatchNorm "
         "nn.GRU nn.GRUCell nn.LSTM nn.LSTMCell nn.MultiheadAttention nn.RNN nn.RNNCell nn.Transformer "
         "nn.TransformerDecoder nn.TransformerDecoderLayer nn.TransformerEncoder nn.TransformerEncoderLayer "
+        "ops.CTCLoss ops.CTCLossV2 ops.bounding_box_decode ops.bounding_box_encode ops.Median ops.DynamicGRUV2 "
+        "ops.DynamicRNN ops.cov mnp.cov "
+    ),
+    "NumPy computes it from the elements, as a result without a gradient": (
+        "ops.FillDiagonal ops.Geqrf ops.LuUnpack ops.NextAfter ops.Orgqr ops.Ormqr ops.lu ops.lu_factor "
+        "ops.nanquantile ops.quantile mnp.correlate mnp.intersect1d mnp.polyadd mnp.polyder mnp.polyint mnp.polymul "
+        "mnp.polysub mnp.setdiff1d mnp.unwrap "
+    ),
+    "it rounds to integers and back; tests/unit/train/test_quantised_training.py trains through it": (
+        "nn.ActQuant nn.Conv2dBnFoldQuant nn.Conv2dBnFoldQuantOneConv nn.Conv2dBnWithoutFoldQuant nn.Conv2dQuant "
+        "nn.DenseQuant nn.FakeQuantWithMinMaxObserver nn.MulQuant nn.TensorAddQuant "
+    ),
+    "its gradient at special points is compared with nothing yet": (
+        "ops.AffineGrid ops.BesselI0 ops.BesselI0e ops.BesselI1 ops.BesselI1e ops.Cholesky ops.CholeskyInverse "
+        "ops.CholeskySolve ops.CropAndResize ops.Digamma ops.Erfinv ops.EuclideanNorm ops.GridSampler2D ops.Igamma "
+        "ops.Igammac ops.Lgamma ops.Lstsq ops.LuSolve ops.MatrixDeterminant ops.MatrixInverse ops.MatrixSolve "
+        "ops.MatrixTriangularSolve ops.MaxPoolWithArgmax ops.MaxPoolWithArgmaxV2 ops.MulNoNan ops.Mvlgamma "
+        "ops.Polygamma ops.Qr ops.ROIAlign ops.Renorm ops.SegmentMax ops.SegmentMin ops.SegmentProd ops.Svd "
+        "ops.TensorScatterDiv ops.UnsortedSegmentMax ops.UnsortedSegmentMin ops.UnsortedSegmentProd ops.Xdivy "
+        "ops.Zeta ops.cond ops.eigh ops.eigvalsh ops.inverse ops.ldexp ops.logdet ops.lp_pool2d ops.matrix_norm "
+        "ops.pinv ops.qr ops.renorm ops.sgn ops.solve ops.solve_triangular ops.svd ops.vander ops.vector_norm "
+        "mnp.corrcoef mnp.interp mnp.nanstd mnp.nanvar mnp.polyval mnp.vander "
     ),
 }
 

@@ -71,6 +71,7 @@ CASES: list[tuple[str, str]] = [
     ("ms.argsort %0 {axis = 0}", "3x4xf32"),
     ('ms.all_reduce %0 {ranks = [0], groups = 1, reduce = "max"}', "3x4xf32"),
     ('ms.reduce_scatter %0 {ranks = [0], groups = 1, axis = 1, reduce = "max"}', "3x4xf32"),
+    ("ms.reduce_scatter %0 {ranks = [0]}", "3x4xf32"),
     *((f"ms.{name} %0 {{ranks = [0], groups = 1, axis = 1}}", "3x4xf32") for name in ("all_gather", "all_slice")),
     ("ms.all_to_all %0 {ranks = [0], groups = 1, split = 1, concat = 0}", "3x4xf32"),
     ("ms.broadcast %0 {ranks = [0], groups = 1, root = 0}", "3x4xf32"),
