@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.bytes import bytes_of
-from msc.driver.options import size_text
 from msc.ir.locations import source_location
 from msc.ir.typed import is_tensor
 from msc.runtime.program import Signature
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.wording import size_text
 
 _HELP = '--max-memory SIZE allows more, in Python max_memory="8G"'
 

@@ -188,11 +188,3 @@ def parse_size(text: str) -> int:
     if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise MscError(Diagnostic("MSC0008", f"'{text}' is not a size; write 512M or 4G"))
     return int(number) * _UNITS[unit]
-
-
-def size_text(count: int) -> str:
-    """A number of bytes for people: `3.2 MiB`."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"

@@ -74,8 +74,12 @@ class Convolution(Cell):
         return (self.out_channels, self.in_channels // self.group, *self.kernel_size)
 
     def construct(self, x: Tensor) -> Tensor:
+        return self.convolved(x, self.weight, self.bias)
+
+    def convolved(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution of x with a weight and a bias that need not be the layer's own."""
         return convolution(
-            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group, self.SPATIAL
+            x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group, self.SPATIAL
         )
 
     def extend_repr(self) -> str:

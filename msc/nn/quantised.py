@@ -7,7 +7,8 @@ nn.FakeQuantWithMinMaxObserver, nn.Conv2dQuant and their like of versions 0.2 to
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from msc import ops
 from msc.frontend.dispatch import apply
@@ -21,7 +22,6 @@ from msc.nn.cell import Cell
 from msc.nn.convolution import Conv2d
 from msc.nn.normalisation import BatchNorm2d
 from msc.nn.parameters import parameter
-from msc.ops.windows import convolution
 
 __all__ = [
     "ActQuant", "Conv2dBnFoldQuant", "Conv2dBnFoldQuantOneConv", "Conv2dBnWithoutFoldQuant", "Conv2dQuant",
@@ -178,12 +178,6 @@ class Conv2dQuant(Conv2d):
             **_weight_range(out_channels, num_bits, per_channel, symmetric, narrow_range, quant_delay)
         )
 
-    def convolved(self, x: Tensor, weight: Tensor, bias: Any) -> Tensor:
-        """The convolution with another weight and bias."""
-        return convolution(
-            x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group, self.SPATIAL
-        )
-
     def construct(self, x: Tensor) -> Tensor:
         return self.convolved(x, self.fake_quant_weight(self.weight), self.bias)
 
@@ -333,43 +327,36 @@ class ActQuant(Cell):
         return self.fake_quant_act(x if self.act is None else self.act(x))
 
 
-class TensorAddQuant(Cell):
+class _QuantOfTwo(Cell):
+    """Base: what an operator gives for two tensors, fake-quantised."""
+
+    OPERATOR: ClassVar[Callable[[Tensor, Tensor], Tensor]]
+
+    def __init__(
+        self,
+        ema_decay: float = 0.999,
+        num_bits: int = 8,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
+    ) -> None:
+        super().__init__()
+        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(
+            ema=True, ema_decay=ema_decay, num_bits=num_bits, symmetric=symmetric, narrow_range=narrow_range,
+            quant_delay=quant_delay,
+        )  # fmt: skip
+
+    def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return self.fake_quant_act(type(self).OPERATOR(x1, x2))
+
+
+class TensorAddQuant(_QuantOfTwo):
     """A sum, fake-quantised."""
 
-    def __init__(
-        self,
-        ema_decay: float = 0.999,
-        num_bits: int = 8,
-        symmetric: bool = False,
-        narrow_range: bool = False,
-        quant_delay: int = 0,
-    ) -> None:
-        super().__init__()
-        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(
-            ema=True, ema_decay=ema_decay, num_bits=num_bits, symmetric=symmetric, narrow_range=narrow_range,
-            quant_delay=quant_delay,
-        )  # fmt: skip
-
-    def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return self.fake_quant_act(ops.add(x1, x2))
+    OPERATOR = staticmethod(ops.add)
 
 
-class MulQuant(Cell):
+class MulQuant(_QuantOfTwo):
     """A product element by element, fake-quantised."""
 
-    def __init__(
-        self,
-        ema_decay: float = 0.999,
-        num_bits: int = 8,
-        symmetric: bool = False,
-        narrow_range: bool = False,
-        quant_delay: int = 0,
-    ) -> None:
-        super().__init__()
-        self.fake_quant_act: Any = FakeQuantWithMinMaxObserver(
-            ema=True, ema_decay=ema_decay, num_bits=num_bits, symmetric=symmetric, narrow_range=narrow_range,
-            quant_delay=quant_delay,
-        )  # fmt: skip
-
-    def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return self.fake_quant_act(ops.mul(x1, x2))
+    OPERATOR = staticmethod(ops.mul)

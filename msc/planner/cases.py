@@ -10,9 +10,9 @@ from msc.planner.choice import Choice, Wish, choose, over_memory
 from msc.planner.cluster import Cluster, cluster_named
 from msc.planner.step import Degrees
 from msc.planner.transformer import Gpt
-from msc.planner.wording import memory_text, seconds_text
 from msc.support.diagnostics import Diagnostic
 from msc.support.files import read_source
+from msc.support.wording import memory_text, seconds_text
 from msc.targets.abilities import figure
 from msc.targets.reading import Figures, Reader, Source, parse
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from msc.planner.cluster import Cluster
 from msc.planner.step import Degrees, Plan, Schedule, StepCost, step_cost
 from msc.planner.transformer import Gpt, Recompute
-from msc.planner.wording import memory_text, seconds_text
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.wording import memory_text, seconds_text
 
 _SCHEDULES: tuple[Schedule, ...] = ("1f1b", "interleaved", "gpipe")
 _RECOMPUTE: tuple[Recompute, ...] = ("none", "selective", "full")

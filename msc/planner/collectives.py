@@ -1,7 +1,11 @@
-"""Bytes and seconds of collectives among ranks that are a stride apart, over the levels of a cluster's links."""
+"""Bytes and seconds of collectives among ranks that are a stride apart, over the levels of a cluster's links.
+
+And how much of a gradient's communication is left when the backward pass ends.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -57,3 +61,29 @@ def passed(kind: Kind, bytes_: float, group: RankGroup) -> float:
     if group.ranks <= 1:
         return 0.0
     return bytes_ / group.ranks if kind == "all_gather" else bytes_
+
+
+def buckets(known: Iterable[tuple[float, float]], limit: float) -> Iterator[tuple[float, float]]:
+    """Gradients together, as they become known, until they have `limit` bytes: when a bucket is full, and its bytes."""
+    held, last = 0.0, 0.0
+    for time, bytes_ in sorted(known):
+        held, last = held + bytes_, time
+        if held >= limit:
+            yield last, held
+            held = 0.0
+    if held:
+        yield last, held
+
+
+def exposed_tail(
+    known: Iterable[tuple[float, float]], end: float, limit: float, seconds: Callable[[float], float]
+) -> float:
+    """Seconds after `end` until all gradients are reduced.
+
+    `known` has the time at which each gradient is known, and its bytes; `seconds` is the time of one reduction. A
+    bucket is reduced when it is full and the one before it is done.
+    """
+    free = 0.0
+    for ready, bytes_ in buckets(known, limit):
+        free = max(free, ready) + seconds(bytes_)
+    return max(0.0, free - end)

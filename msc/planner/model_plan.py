@@ -10,12 +10,12 @@ from msc.parallel.layouts import Layout
 from msc.parallel.mesh import Mesh
 from msc.planner.choice import over_memory
 from msc.planner.cluster import Cluster
+from msc.planner.collectives import exposed_tail
 from msc.planner.layout_costs import Cuts, LayoutCosts, PlannedCall
 from msc.planner.layout_search import MODES, SearchMode, search, uniform_cuts
 from msc.planner.operators import OperatorGraph
-from msc.planner.overlap import exposed_tail
-from msc.planner.wording import memory_text, seconds_text
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.wording import memory_text, seconds_text
 
 _AXES = 3
 """Axes of a mesh at most: the search tries every axis of an operator for each."""

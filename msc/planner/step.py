@@ -10,8 +10,7 @@ from typing import Literal, TypeAlias
 
 from msc.planner import collectives
 from msc.planner.cluster import Cluster
-from msc.planner.collectives import RankGroup
-from msc.planner.overlap import exposed_tail
+from msc.planner.collectives import RankGroup, exposed_tail
 from msc.planner.transformer import (
     Gpt,
     LayerPart,

@@ -17,6 +17,7 @@ from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.ms.values import Value, known
 from msc.interp import evaluate_op
 from msc.ir.entry import STRUCTURE
+from msc.quantization.places import entry_of
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 Rows: TypeAlias = Sequence[Mapping[str, Array]]
@@ -89,8 +90,6 @@ class StoredGraph:
 
     def drop_unread(self) -> None:
         """Erase what computes nothing that is used, and parameters that nothing reads."""
-        from msc.quantization.places import entry_of
-
         block = entry_of(self.module).body.block
         for op in reversed(list(block.ops)):
             if op.results and not any(result.uses for result in op.results) and op.name.startswith("ms."):

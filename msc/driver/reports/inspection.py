@@ -20,12 +20,13 @@ from msc.driver.compile import Step, compile_model, generate_c
 from msc.driver.models.entry import entry_function
 from msc.driver.models.open_tensors import OpenTensor, open_inputs, open_outputs
 from msc.driver.models.reading_models import read_model
-from msc.driver.options import CompileOptions, size_text
+from msc.driver.options import CompileOptions
 from msc.formats.registry import format_of
 from msc.runtime.artifact import signature_of
 from msc.runtime.program import Signature, SizeSpec, TensorSpec
 from msc.support.diagnostics import DecidedByCall
 from msc.support.escaping import shown
+from msc.support.wording import size_text
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from msc.planner.model_plan import OperatorPlan, ranks_text
 from msc.planner.operators import OperatorGraph, graph_of, operations
 from msc.planner.pipeline import picture
 from msc.planner.stages import StagedPlan
-from msc.planner.wording import memory_text, seconds_text
 from msc.support.diagnostics import raise_any
 from msc.support.files import read_source
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.plain_files import opened
+from msc.support.wording import memory_text, seconds_text
 
 _GENERATOR = "msc parallel plan"
 _MARK = f'{{\n  "generator": "{_GENERATOR}"'.encode()

@@ -11,7 +11,7 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.building import GraphBuilder
 from msc.dialects.ms.movement import BroadcastToOp
 from msc.dialects.ms.properties import PlainValue
-from msc.importers.onnx.reading.failures import failure
+from msc.importers.failures import failure
 from msc.importers.onnx.values import OnnxValue
 from msc.interp import evaluate_op
 

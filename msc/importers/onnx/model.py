@@ -15,10 +15,10 @@ from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.attributes import MS_CODES, MS_NAME
 from msc.dialects.ms.shapes import shape_text, tensor_type
 from msc.dialects.open_sizes import DIMENSIONS
+from msc.importers.failures import UnknownSize, failure, shown
 from msc.importers.imported import Imported
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.narrow import NARROW, known_codes
-from msc.importers.onnx.reading.failures import UnknownSize, failure, shown
 from msc.importers.onnx.reading.functions import local_functions
 from msc.importers.onnx.reading.model_file import opsets
 from msc.importers.onnx.reading.tensors import TensorReader, dimension_name, dimension_names, dtype_of, input_shape

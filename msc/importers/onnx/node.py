@@ -17,8 +17,8 @@ from msc.dialects.ms.constants import scalar_array
 from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.views import ReshapeOp
+from msc.importers.failures import NeedsValues, UnknownSize, failure, shown
 from msc.importers.onnx.builder import Builder, Operand
-from msc.importers.onnx.reading.failures import NeedsValues, UnknownSize, failure, shown
 from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence, known
 from msc.importers.onnx.writing import Writing
 from msc.support.diagnostics import Diagnostic, Location, MscError

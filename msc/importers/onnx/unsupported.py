@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, ModelProto, NodeProto
 
-from msc.importers.onnx.reading.failures import shown
+from msc.importers.failures import shown
 from msc.importers.onnx.reading.functions import FunctionKey, has_standard_function, local_functions
 from msc.importers.onnx.reading.model_file import DEFAULT_DOMAINS, function_opsets
 from msc.importers.onnx.registry import importer_of, operators

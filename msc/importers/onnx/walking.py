@@ -11,11 +11,11 @@ from typing import Self
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 from xdsl.utils.exceptions import VerifyException
 
+from msc.importers.failures import failure, shown
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading.attributes import check_attributes
-from msc.importers.onnx.reading.failures import failure, shown
 from msc.importers.onnx.reading.functions import (
     FunctionKey,
     body_with_attributes,

@@ -18,8 +18,8 @@ from xdsl.utils.exceptions import VerifyException
 from msc.dialects.arrays import dtype_text
 from msc.dialects.ms.attributes import MS_NAME, MS_SCALE, MS_ZERO
 from msc.dialects.ms.shapes import tensor_type
+from msc.importers.failures import failure, shown
 from msc.importers.imported import Imported
-from msc.importers.tflite.failures import failure, shown
 from msc.importers.tflite.model import OperatorRecord, Subgraph, TensorRecord, read_file, read_model
 from msc.importers.tflite.node import TfliteBuilder, TfliteNode, TfliteValue, operator_label
 from msc.importers.tflite.registry import importer

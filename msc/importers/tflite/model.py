@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from msc.dialects.arrays import Array
-from msc.importers.tflite.failures import failure, shown
+from msc.importers.failures import failure, shown
 from msc.support.files import near_file
 from msc.support.plain_files import content
 

@@ -24,7 +24,7 @@ from msc.dialects.ms.constants import scalar_array
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.ms.values import Value
-from msc.importers.tflite.failures import failure, shown
+from msc.importers.failures import failure, shown
 from msc.importers.tflite.model import OperatorRecord, Quantisation, TensorRecord, schema
 from msc.interp import evaluate_op
 from msc.support.diagnostics import Location, MscError

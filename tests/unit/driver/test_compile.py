@@ -17,8 +17,9 @@ from msc.driver.artifacts.forms import Output
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.models.interpretation import interpret
 from msc.driver.models.reading_models import read_model
-from msc.driver.options import CompileOptions, Reporting, parse_size, size_text
+from msc.driver.options import CompileOptions, Reporting, parse_size
 from msc.support.diagnostics import MscError
+from msc.support.wording import size_text
 
 TABLE = find_backend("cpu").table
 

@@ -11,7 +11,7 @@ from msc.driver.cli import command
 from msc.planner.cases import predict, read_cases
 from msc.planner.choice import Wish, choose
 from msc.planner.cluster import cluster_named, cluster_text
-from msc.planner.overlap import exposed_tail
+from msc.planner.collectives import exposed_tail
 from msc.planner.step import Degrees, Plan, step_cost
 from msc.planner.transformer import Gpt, LayerPart, activation_bytes
 from msc.support.diagnostics import MscError

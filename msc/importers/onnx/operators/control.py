@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block
 
 from msc.dialects import ms
+from msc.importers.failures import NeedsValues
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.loops import (
     SHORT,
@@ -21,7 +22,6 @@ from msc.importers.onnx.operators.loops import (
     scalar_of,
 )
 from msc.importers.onnx.operators.movement import cut, transposed
-from msc.importers.onnx.reading.failures import NeedsValues
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence
 from msc.support.diagnostics import DecidedByCall, MscError

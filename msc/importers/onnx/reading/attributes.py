@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from onnx import AttributeProto, NodeProto
 
-from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.failures import failure, shown
 from msc.importers.onnx.reading.functions import schema_of
 from msc.support.diagnostics import Location, MscError, did_you_mean
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from onnx import TensorProto
 
-from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.failures import failure, shown
 from msc.support.diagnostics import MscError
 
 _KEYS = frozenset({"location", "offset", "length", "checksum", "basepath"})

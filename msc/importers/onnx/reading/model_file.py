@@ -9,7 +9,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import FunctionProto, ModelProto, OperatorSetIdProto
 
-from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.failures import failure, shown
 from msc.support.files import near_file
 from msc.support.plain_files import content
 

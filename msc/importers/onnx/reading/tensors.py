@@ -11,8 +11,8 @@ from onnx import GraphProto, TensorProto, TensorShapeProto, ValueInfoProto
 from onnx.numpy_helper import to_array
 
 from msc.dialects.arrays import Array, numpy_dtype
+from msc.importers.failures import failure, shown
 from msc.importers.onnx.reading.external_data import ExternalData
-from msc.importers.onnx.reading.failures import failure, shown
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 DTYPES: Mapping[int, str] = {

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-from msc.importers.onnx.reading.failures import failure
+from msc.importers.failures import failure
 
 
 def check_text(model: ModelProto) -> None:

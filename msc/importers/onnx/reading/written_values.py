@@ -9,7 +9,7 @@ import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from msc.dialects.arrays import Array, numpy_dtype
-from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.failures import failure, shown
 from msc.importers.onnx.reading.tensors import dtype_of
 
 

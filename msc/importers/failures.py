@@ -1,4 +1,4 @@
-"""The errors of the importer: one MscError each, which names the node where it can."""
+"""The errors of importers: one MscError each, which names the node or operator where it can."""
 
 from __future__ import annotations
 
