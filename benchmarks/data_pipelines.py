@@ -12,6 +12,7 @@ each engine, in which msc compiles, is shown by `--first`, and does not count.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -114,8 +115,9 @@ def of_mindspore(recipe: str, rows: int) -> Iterable[Any]:
 
 def of_torch(recipe: str, rows: int) -> Iterable[Any]:
     """PyTorch's DataLoader without worker processes, whose rows Pillow transforms."""
-    import torch
     from PIL import Image, ImageOps
+
+    torch: Any = importlib.import_module("torch")
 
     images, labels = pictures(recipe, rows) if recipe != "image-folder" else (None, np.zeros(rows, np.int32))
     files = sorted(source(recipe, rows).glob("*/*.jpg"))
@@ -144,7 +146,7 @@ def of_torch(recipe: str, rows: int) -> Iterable[Any]:
         floats = planes.to(torch.float32).div(255)
         return floats.sub(torch.from_numpy(mean)).div(torch.from_numpy(std)) if recipe == "cifar" else floats
 
-    class Rows(torch.utils.data.Dataset[Any]):
+    class Rows:
         def __len__(self) -> int:
             return rows
 
@@ -156,8 +158,8 @@ def of_torch(recipe: str, rows: int) -> Iterable[Any]:
 
 def of_torchvision(recipe: str, rows: int) -> Iterable[Any]:
     """Torchvision's v2 on whole batches: one crop and one flip are drawn for all rows of a batch."""
-    import torch
-    from torchvision.transforms import v2
+    torch: Any = importlib.import_module("torch")
+    v2: Any = importlib.import_module("torchvision.transforms.v2")
 
     resize, to_float = v2.Resize((32, 32), antialias=False), v2.ToDtype(torch.float32, scale=True)
     drawn: list[Any] = [v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
@@ -235,9 +237,7 @@ def serve(name: str, recipe: str, rows: int) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     if name.startswith("torch"):
-        import torch
-
-        torch.set_num_threads(1)
+        importlib.import_module("torch").set_num_threads(1)
     pipeline = MAKERS[name](recipe, rows)
     before = _spent()
     for _ in sys.stdin:

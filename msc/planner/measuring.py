@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,11 @@ _PRODUCT, _SMALL, _COPY = 768, 64, 1 << 23
 def library() -> Any:
     """The module of MPI. Raises MSC1126 if Python has none."""
     try:
-        from mpi4py import MPI
+        return import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
         message = f"MPI cannot be used: {error}"
         advice = "pip install 'msc-compiler[parallel]', and a library of MPI (Debian: openmpi-bin)"
         raise MscError(Diagnostic("MSC1126", message, help=advice)) from error
-    return MPI
 
 
 def measure(mpi: Any) -> Cluster:
