@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from benchmarks.measure import Plan, quiet
-from benchmarks.models import MODELS, OPEN, OPERATORS
+from benchmarks.models import MODELS, OPEN, OPERATORS, QUANTISED
 from benchmarks.peers import PEERS
 from benchmarks.report import ModelResult, show, show_machine, show_summary, write
 from benchmarks.rows import isolated_row
@@ -19,6 +19,7 @@ from msc.support.diagnostics import MscError
 RESULTS = Path(__file__).resolve().parent / "results"
 DEFAULT_PEERS = "msc,ort,ort-bound"
 OPEN_PEERS = "msc,msc-fixed,ort,openvino"
+QUANTISED_PEERS = "msc,msc-f32,ort,openvino"
 
 
 def _chosen_peers(names: str, console: Console) -> list[str]:
@@ -57,9 +58,11 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str) ->
 @click.option("--all", "every", is_flag=True, help="Every model of fixed sizes but the single operators.")
 @click.option("--operators", is_flag=True, help="Every single operator.")
 @click.option("--open", "opened", is_flag=True, help="Every model whose sizes a call decides, at several sizes.")
+@click.option("--quantised", is_flag=True, help="Networks, products and convolutions in bytes.")
 @click.option(
     "--peers",
-    help=f"Of: {', '.join(PEERS)}; first = base. [default: {DEFAULT_PEERS}; --all: every one; --open: {OPEN_PEERS}]",
+    help=f"Of: {', '.join(PEERS)}; first = base. [default: {DEFAULT_PEERS}; --all: every one; --open: {OPEN_PEERS}; "
+    f"--quantised: {QUANTISED_PEERS}]",
 )
 @click.option("--threads", default="1", show_default=True, callback=_numbers, help="For every engine; 1,2 for both.")
 @click.option("--rounds", default=30, show_default=True, type=click.IntRange(1), help="Turns of each engine.")
@@ -71,6 +74,7 @@ def main(
     every: bool,
     operators: bool,
     opened: bool,
+    quantised: bool,
     peers: str | None,
     threads: list[int],
     rounds: int,
@@ -80,16 +84,17 @@ def main(
 ) -> None:
     """Latency of MODELS under several engines, interleaved in one process a model, results compared first."""
     groups = {
-        "all": [n for n in MODELS if n not in (*OPERATORS, *OPEN)] if every else [],
+        "all": [n for n in MODELS if n not in (*OPERATORS, *OPEN, *QUANTISED)] if every else [],
         "operators": OPERATORS * operators,
         "open": OPEN * opened,
+        "quantised": QUANTISED * quantised,
     }
     names = list(dict.fromkeys([*(name for group in groups.values() for name in group), *models]))
     if not names:
-        raise click.UsageError(f"name models, --all, --operators or --open; known: {', '.join(MODELS)}")
+        raise click.UsageError(f"name models, --all, --operators, --open or --quantised; known: {', '.join(MODELS)}")
     console = Console(width=None if sys.stdout.isatty() else 140)
-    engines = ",".join(peer for peer in PEERS if peer != "msc-fixed") if every else DEFAULT_PEERS
-    chosen = _chosen_peers(peers or (OPEN_PEERS if opened else engines), console)
+    engines = ",".join(peer for peer in PEERS if peer not in ("msc-fixed", "msc-f32")) if every else DEFAULT_PEERS
+    chosen = _chosen_peers(peers or (OPEN_PEERS if opened else QUANTISED_PEERS if quantised else engines), console)
     title = "-".join((*(group for group, found in groups.items() if found), *models))
     path = path or RESULTS / f"{title}.json"
     results: list[ModelResult] = []

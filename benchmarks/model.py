@@ -33,6 +33,8 @@ class Model(ABC):
     """Ranges of the dimensions that a call decides, by name."""
     sizes: Mapping[str, int] = {}
     """Those of the example."""
+    tolerance: float = 1e-4
+    """Largest accepted difference of two engines, relative to the largest magnitude in the result."""
 
     @abstractmethod
     def example(self) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from benchmarks.mlperf_tiny import Autoencoder, DsCnn, MobileNetV1, ResNet8
 from benchmarks.model import Model
 from benchmarks.open_models import OPEN_MODELS
 from benchmarks.operators import SINGLE_OPERATORS
+from benchmarks.quantised_models import QUANTISED_NETWORKS, QUANTISED_SHAPES
 from benchmarks.sample_models import Attention, LeNet5, Mlp, ResNetTiny
 
 _ALL: tuple[Model, ...] = (
@@ -20,6 +21,8 @@ _ALL: tuple[Model, ...] = (
     *LAYERS,
     *SINGLE_OPERATORS,
     *OPEN_MODELS,
+    *QUANTISED_NETWORKS,
+    *QUANTISED_SHAPES,
 )
 
 MODELS: dict[str, Model] = {model.name: model for model in _ALL}
@@ -29,3 +32,6 @@ OPERATORS: tuple[str, ...] = tuple(model.name for model in SINGLE_OPERATORS)
 
 OPEN: tuple[str, ...] = tuple(model.name for model in OPEN_MODELS)
 """The models whose sizes a call decides, by name."""
+
+QUANTISED: tuple[str, ...] = tuple(model.name for model in (*QUANTISED_NETWORKS, *QUANTISED_SHAPES))
+"""The models in bytes, by name."""

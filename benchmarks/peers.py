@@ -73,6 +73,19 @@ class MscFixed(Msc):
         return dict(model.sizes)
 
 
+class MscParent(Msc):
+    """msc on the model in f32 that was quantised: what bytes gain over it."""
+
+    name = "msc-f32"
+    call = "of the model in f32 that was quantised: f(x), NumPy in and out"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        parent = getattr(model, "parent", None)
+        if parent is None:
+            raise PeerError("it was made of no other model")
+        return super().load(parent, inputs, threads)
+
+
 def _first(results: Any) -> Any:
     """The result that is compared."""
     several: Any = results
@@ -214,6 +227,6 @@ def _iree_binary(model: Model) -> bytes:
             raise PeerError(str(error)[:300]) from error
 
 
-_ALL = (Msc(), MscFixed(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile(), OpenVino(), Iree())
+_ALL = (Msc(), MscFixed(), MscParent(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile(), OpenVino(), Iree())
 
 PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}

@@ -52,7 +52,7 @@ class ModelResult:
     @property
     def best_other(self) -> PeerResult | None:
         """The fastest engine that is not the base, and not msc in two ways; None without one."""
-        others = [peer for peer in self.peers[1:] if not {peer.name, self.base.name} <= {"msc", "msc-fixed"}]
+        others = [peer for peer in self.peers[1:] if not {peer.name, self.base.name} <= {"msc", "msc-fixed", "msc-f32"}]
         return min(others, key=lambda peer: Spread.of(peer.seconds).median, default=None)
 
     @property

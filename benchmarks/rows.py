@@ -21,9 +21,6 @@ from benchmarks.report import ModelResult, PeerResult
 from msc.runtime.machine import multiply_add_rate, rate_at_clock
 from msc.support.diagnostics import MscError
 
-TOLERANCE = 1e-4
-"""Largest accepted difference of two engines, relative to the largest magnitude in the result."""
-
 START = "spawn"
 """How a row's process starts: a fresh interpreter, which has no threads or engines of this one."""
 
@@ -70,7 +67,7 @@ def _loaded(
             run = PEERS[name].load(model, inputs, threads)
             result = np.array(run())
             expected = result if expected is None else expected
-            differences[name] = _difference(result, expected)
+            differences[name] = _difference(result, expected, model.tolerance)
             runners[name] = run
         except (MscError, PeerError, ImportError, OSError, RuntimeError, ValueError) as error:
             refused[name] = str(error).strip().partition("\n")[0][:300]
@@ -78,12 +75,12 @@ def _loaded(
     return runners, differences, refused
 
 
-def _difference(result: Array, expected: Array) -> float:
+def _difference(result: Array, expected: Array, tolerance: float) -> float:
     """Largest absolute difference. Raises PeerError where the result is not the same within the tolerance."""
     if result.shape != expected.shape:
         raise PeerError(f"it gives shape {result.shape}, expected {expected.shape}")
     difference = float(np.max(np.abs(result - expected)))
-    if not difference <= TOLERANCE * float(np.max(np.abs(expected))):
+    if not difference <= tolerance * float(np.max(np.abs(expected))):
         raise PeerError(f"its result differs by {difference:.2e}: not the same computation")
     return difference
 

@@ -20,7 +20,7 @@ from benchmarks.exported import NAMES
 from benchmarks.measure import Plan, Spread, interleaved, ratios
 from benchmarks.memory import memory, table
 from benchmarks.model import Array, Model
-from benchmarks.models import MODELS
+from benchmarks.models import MODELS, QUANTISED
 from benchmarks.peers import PEERS, Peer, Runner
 from benchmarks.report import ModelResult, PeerResult
 from benchmarks.rows import isolated_row
@@ -115,7 +115,10 @@ def test_a_run_goes_on_when_the_base_fails(tmp_path: Path) -> None:
     assert "lenet5, 1 thread: not measured" in result.output
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if n not in NAMES and not n.startswith(("matmul", "conv"))])
+_WRITTEN_HERE = [n for n in MODELS if n not in (*NAMES, *QUANTISED) and not n.startswith(("matmul", "conv"))]
+
+
+@pytest.mark.parametrize("name", _WRITTEN_HERE)
 def test_results_depend_on_the_inputs(name: str) -> None:
     """A network whose result hardly depends on its input would agree with any engine."""
     model = MODELS[name]
@@ -150,3 +153,11 @@ def test_a_call_takes_less_than_the_arena() -> None:
     found = memory("lenet5")
     assert 0 < found.workspace + found.results < found.requested < found.arena
     assert "| `lenet5` |" in table([found])
+
+
+def test_engines_agree_on_a_quantised_model_within_its_tolerance() -> None:
+    result = isolated_row(
+        "autoencoder-int8", ["msc-f32", "msc", "ort"], 1, Plan(rounds=1, seconds_per_turn=1e-5), pin=False
+    )
+    assert [peer.name for peer in result.peers] == ["msc", "ort"], result.refused
+    assert b"QuantizeLinear" in MODELS["autoencoder-int8"].onnx.read_bytes()
