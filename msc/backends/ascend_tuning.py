@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
-from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.codegen.davinci.simulate import simulate_kernel
 from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_SCHEDULE
-from msc.lowering.ascend.alternatives import alternatives
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import KernelRequest, write_kernel
+from msc.lowering.ascend.kernels import request_of, units, write_kernel
 from msc.lowering.ascend.target import davinci_of
 from msc.poly.schedule_tree.nodes import Tree
 from msc.support.diagnostics import MscError
+
+_TRIED = 24
+"""Schedules of a kernel that are tried: the best predicted ones."""
 
 
 class TunedKernel:
@@ -27,9 +29,10 @@ class TunedKernel:
     def alternatives(self) -> Iterator[Tree]:
         """The schedules that tilings give, but for the one that it has."""
         own = self._kernel.attributes.pop(DAVINCI_SCHEDULE, None)
-        model, positions = kernel_model(self._kernel), output_positions(self._kernel)
-        request = KernelRequest(self._kernel, model, positions, davinci_of(self._kernel), "tuned")
-        return (t for t in alternatives(request) if not (isinstance(own, ScheduleAttr) and t == own.data))
+        request = request_of(self._kernel, davinci_of(self._kernel), "tuned")
+        form = next(form for unit in units() if (form := unit.form(request)) is not None)
+        trees = islice(form.neighbours(), _TRIED)
+        return (tree for tree in trees if not (isinstance(own, ScheduleAttr) and tree == own.data))
 
     def microseconds(self, tree: Tree | None) -> float | None:
         """One run with a schedule, None for msc's own; None where it does not run, or the scalar unit runs it."""

@@ -26,6 +26,10 @@ class KernelForm(Protocol):
         """Trees for the kernel, the best predicted first."""
         ...
 
+    def neighbours(self) -> Iterator[Tree]:
+        """Trees that tuning tries, the best predicted first."""
+        ...
+
     def reasons(self, tree: Tree) -> Sequence[str]:
         """What the tree makes of the kernel, for people. Raises Unlike."""
         ...

@@ -61,6 +61,10 @@ class ScalarLoops:
         """The tree with which the kernel ends first."""
         yield _tree_of(self.model, share_of(self.model, self.cycles, self.target))
 
+    def neighbours(self) -> Iterator[Tree]:
+        """None: what the scalar unit runs is timed on no simulator."""
+        return iter(())
+
     def reasons(self, tree: Tree) -> Sequence[str]:
         """How many cores share the loops."""
         return [f"loops on the scalar units of {self.share(tree).cores} of {self.target.cores.vector} cores"]

@@ -10,59 +10,41 @@ from dataclasses import dataclass
 from functools import partial
 
 from msc.dialects import davinci
-from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution import ConvolutionWriter
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
-from msc.lowering.ascend.kernels import KernelRequest
+from msc.lowering.ascend.kernels import CoreUnit, KernelRequest
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.operands import Epilogue, OutputTile
-from msc.lowering.ascend.tile_program import TileProgram, tile_program
+from msc.lowering.ascend.tile_program import tile_program
 from msc.lowering.ascend.tile_writer import TileSource
-from msc.poly.schedule_tree.nodes import ScheduleError
+from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule.cube.kernels import CubeKernel, cube_kernel
 from msc.schedule.cube.products import StridedArray
-from msc.schedule.cube.strategy import cube_schedule
-from msc.schedule.cube.trees import CubeSchedule, schedule_in
-from msc.support.diagnostics import MscError
+from msc.schedule.cube.strategy import CubeForm
+from msc.schedule.cube.trees import CubeSchedule
 
 
-def write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
-    """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take.
-
-    Raises MSC0408 for a schedule that the cube cannot follow.
-    """
+def _form(request: KernelRequest) -> CubeForm | None:
+    """None for a kernel that is no product, or that the machine's cube does not take."""
     features = request.target.features
     if not request.is_static or len(request.outputs) != 1 or not (features.nd2nz or features.ub_to_l1):
         return None
     kernel = cube_kernel(request.model, request.target)
     if kernel is None:
         return None
-    program = None if kernel.form is not None else tile_program(kernel.product)
-    if kernel.form is None and (program is None or kernel.shape.out_dtype not in ("f16", "bf16", "f32")):
+    if kernel.form is None and (
+        tile_program(kernel.product) is None or kernel.shape.out_dtype not in ("f16", "bf16", "f32")
+    ):
         return None
-    try:
-        return _Kernel(request, kernel, _schedule(request, kernel)).write(program)
-    except MscError as problem:
-        if any(each.code != "MSC1021" for each in problem.diagnostics):
-            raise
-        if request.schedule is not None:
-            raise request.refused("the cube", problem.diagnostics[0].message) from problem
-        return None
+    return CubeForm(kernel, request.target)
 
 
-def _schedule(request: KernelRequest, kernel: CubeKernel) -> CubeSchedule:
-    """What the schedule says that the kernel carries, or that of the strategy, noted on it. Raises MSC0408, MSC1021."""
-    tree, reasons = request.schedule, list[str]()
-    if tree is None:
-        chosen, reason = cube_schedule(kernel, request.target)
-        tree, reasons = ScheduleAttr(chosen), [reason]
-    try:
-        found = schedule_in(tree.data, kernel, request.target)
-    except ScheduleError as problem:
-        raise request.refused("the cube", str(problem)) from problem
-    request.note(tree, reasons)
-    return found
+def _written(request: KernelRequest, form: CubeForm, tree: Tree) -> davinci.DavinciKernelOp:
+    return _Kernel(request, form.kernel, form.schedule(tree)).write()
+
+
+UNIT = CoreUnit("the cube", _form, _written)
 
 
 @dataclass(frozen=True)
@@ -71,7 +53,7 @@ class _Kernel:
     kernel: CubeKernel
     schedule: CubeSchedule
 
-    def write(self, program: TileProgram | None) -> davinci.DavinciKernelOp:
+    def write(self) -> davinci.DavinciKernelOp:
         form = self.kernel.form
         if form is not None:
             builder = self.request.builder("cube", self.schedule.cores)
@@ -79,6 +61,7 @@ class _Kernel:
             scaling = None if form.scaling is None else (form.scaling.scale, form.scaling.offset)
             self._writer(builder, Epilogue(form.relu, bias, scaling)).write()
             return builder.finish()
+        program = tile_program(self.kernel.product)
         assert program is not None
         coupled = self.request.target.cores.coupled
         builder = self.request.builder("cube" if coupled else "mix", self.schedule.cores)

@@ -1,17 +1,16 @@
-"""Who writes the DaVinci kernel of a `gk.kernel`: a list of writers, asked in order, the scalar unit last.
+"""Which unit of a core runs a `gk.kernel`: a list of units, asked in order, the scalar unit last.
 
-A writer is a function `(request) -> davinci.kernel or None`; None says "not mine". It gets the kernel as the polyhedral
-model sees it, and the machine. Arguments of what it writes are the kernel's inputs, then its outputs, row by row as
-they lie in global memory. It leaves flags out: `insert-sync` puts them.
+A unit gets the kernel as the polyhedral model sees it, and the machine. Arguments of the `davinci.kernel` that it
+writes are the kernel's inputs, then its outputs, row by row as they lie in global memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from typing import cast
+from typing import Generic, TypeVar
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
@@ -28,13 +27,13 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import ELEMENTS, WORDS
 
-WRITERS: Sequence[str] = (
-    "msc.lowering.ascend.cube_kernels:write",
-    "msc.lowering.ascend.vector_kernels.writer:write",
-    "msc.lowering.ascend.copy_kernels.writer:write",
-    "msc.lowering.ascend.scalar_loops:write",
+_UNITS: Sequence[str] = (
+    "msc.lowering.ascend.cube_kernels",
+    "msc.lowering.ascend.vector_kernels.writer",
+    "msc.lowering.ascend.copy_kernels.writer",
+    "msc.lowering.ascend.scalar_loops",
 )
-"""The writers as "package.module:function": the first that writes a kernel is taken. The last one writes any."""
+"""Modules that have a `UNIT`: the first that writes a kernel is taken. The last one writes any."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,10 @@ class KernelRequest:
         """The schedule that the kernel carries: written by a person, by tuning or by the target's strategy."""
         return self.op.schedule
 
-    def note(self, schedule: Tree | ScheduleAttr | None, reasons: Sequence[str] = ()) -> None:
+    def note(self, schedule: ScheduleAttr, reasons: Sequence[str]) -> None:
         """Write the schedule that was followed and its reasons on the kernel."""
-        if schedule is not None:
-            self.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(schedule) if isinstance(schedule, Tree) else schedule
-        if reasons:
-            self.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
-
-    def forget(self) -> None:
-        """Remove the schedule and the reasons of a writer that did not write the kernel."""
-        self.op.attributes.pop(DAVINCI_SCHEDULE, None)
-        self.op.attributes.pop(DAVINCI_REASONS, None)
+        self.op.attributes[DAVINCI_SCHEDULE] = schedule
+        self.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
 
     def refused(self, unit: str, why: str, notes: Sequence[str] = ()) -> MscError:
         """The error of a schedule that a unit ("the vector unit") cannot follow."""
@@ -98,71 +90,79 @@ class KernelRequest:
         return KernelBuilder(self.name, self.target, kind, blocks, arguments)
 
 
-Writer = Callable[[KernelRequest], davinci.DavinciKernelOp | None]
-
-
 class NotForUnit(Exception):
     """Something that a unit does not compute; another one takes the kernel."""
 
 
-TreeWriter = Callable[[Tree], davinci.DavinciKernelOp]
-"""Writes the kernel, with its flags, that a tree says.
-
-Raises Unlike for a tree of another form, NotForUnit, and MSC1021 or MSC1023 where a memory or the flags do not suffice.
-"""
+Form = TypeVar("Form", bound=KernelForm)
 
 
-def written_by_tree(
-    request: KernelRequest, form: KernelForm, write: TreeWriter, unit: str
-) -> davinci.DavinciKernelOp | None:
-    """The kernel by the schedule that it carries, else by the first of the form's trees that has room.
+@dataclass(frozen=True)
+class CoreUnit(Generic[Form]):
+    """A unit of a core, with a `name` for people ("the vector unit").
 
-    None where the unit does not compute the kernel, or no tree has room. Raises MSC0408 for a schedule that the form
-    cannot follow.
+    `form` gives a kernel as the unit runs it, None for a kernel that it does not take. `written` gives the kernel that
+    a tree of this form says; it raises Unlike for a tree of another form, NotForUnit, and MSC1021 or MSC1023 where a
+    memory or the flags do not suffice.
     """
-    if request.schedule is not None:
-        return _by_hand(request, form, write, unit, request.schedule)
-    for tree in form.trees():
-        try:
-            made = write(tree)
-        except NotForUnit:
+
+    name: str
+    form: Callable[[KernelRequest], Form | None]
+    written: Callable[[KernelRequest, Form, Tree], davinci.DavinciKernelOp]
+
+    def kernel(self, request: KernelRequest) -> davinci.DavinciKernelOp | None:
+        """The kernel by the schedule that it carries, else by the first of the form's trees that has room.
+
+        None where the unit does not compute the kernel, or no tree has room. Raises MSC0408 for a schedule that the
+        form cannot follow.
+        """
+        form = self.form(request)
+        if form is None:
             return None
-        except MscError:  # no room, or too few flags
-            continue
-        request.note(tree, form.reasons(tree))
+        if request.schedule is not None:
+            return self._by_hand(request, form, request.schedule)
+        for tree in form.trees():
+            try:
+                made = self.written(request, form, tree)
+            except NotForUnit:
+                return None
+            except MscError:  # no room, or too few flags
+                continue
+            request.note(ScheduleAttr(tree), form.reasons(tree))
+            return made
+        return None
+
+    def _by_hand(self, request: KernelRequest, form: Form, schedule: ScheduleAttr) -> davinci.DavinciKernelOp:
+        try:
+            made = self.written(request, form, schedule.data)
+        except Unlike as problem:
+            raise request.refused(self.name, str(problem), problem.nearest) from problem
+        except NotForUnit as problem:
+            raise request.refused(self.name, f"it has no {problem}") from problem
+        except MscError as problem:
+            raise request.refused(self.name, problem.diagnostics[0].message) from problem
+        request.note(schedule, form.reasons(schedule.data))
         return made
-    return None
 
 
-def _by_hand(
-    request: KernelRequest, form: KernelForm, write: TreeWriter, unit: str, schedule: ScheduleAttr
-) -> davinci.DavinciKernelOp:
-    try:
-        made = write(schedule.data)
-    except Unlike as problem:
-        raise request.refused(unit, str(problem), problem.nearest) from problem
-    except NotForUnit as problem:
-        raise request.refused(unit, f"it has no {problem}") from problem
-    except MscError as problem:
-        raise request.refused(unit, problem.diagnostics[0].message) from problem
-    request.note(schedule, form.reasons(schedule.data))
-    return made
+def units() -> Iterator[CoreUnit[KernelForm]]:
+    """The units of a core, in the order in which they are asked."""
+    return (import_module(module).UNIT for module in _UNITS)
 
 
 def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.DavinciKernelOp:
-    """The DaVinci kernel of a kernel: of the first writer that takes it.
+    """The DaVinci kernel of a kernel: of the first unit that takes it.
 
-    A schedule that the kernel carries is followed by the first writer that can. Raises MSC0408 where none can, with the
-    reason of the first writer that takes such kernels.
+    A schedule that the kernel carries is followed by the first unit that can. Raises MSC0408 where none can, with the
+    reason of the first unit that takes such kernels.
     """
-    request = KernelRequest(op, kernel_model(op), output_positions(op), target, name)
+    request = request_of(op, target, name)
+    op.attributes.pop(DAVINCI_SCHEDULE, None)
+    op.attributes.pop(DAVINCI_REASONS, None)
     refused: MscError | None = None
-    for place in WRITERS:
-        request.forget()
-        module, _, function = place.partition(":")
-        writer = cast(Writer, getattr(import_module(module), function))
+    for unit in units():
         try:
-            made = writer(request)
+            made = unit.kernel(request)
         except MscError as problem:
             if request.schedule is None or any(each.code != "MSC0408" for each in problem.diagnostics):
                 raise
@@ -172,3 +172,8 @@ def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.D
             return made
     assert refused is not None
     raise refused
+
+
+def request_of(op: gk.KernelOp, target: DavinciTarget, name: str) -> KernelRequest:
+    """A kernel to write for a machine."""
+    return KernelRequest(op, kernel_model(op), output_positions(op), target, name)

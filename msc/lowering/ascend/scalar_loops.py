@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import KernelBuilder
-from msc.lowering.ascend.kernels import KernelRequest, written_by_tree
+from msc.lowering.ascend.kernels import CoreUnit, KernelRequest
 from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule.scalar_loops import ScalarLoops
 
 
-def write(request: KernelRequest) -> DavinciKernelOp | None:
-    """The kernel of scalar units. Raises MSC0408 for a schedule that they cannot follow."""
-    form = ScalarLoops(request.model, request.target)
-    return written_by_tree(request, form, partial(_written, request, form), "the scalar unit")
+def _form(request: KernelRequest) -> ScalarLoops:
+    return ScalarLoops(request.model, request.target)
 
 
 def _written(request: KernelRequest, form: ScalarLoops, tree: Tree) -> DavinciKernelOp:
@@ -22,3 +18,6 @@ def _written(request: KernelRequest, form: ScalarLoops, tree: Tree) -> DavinciKe
     builder = KernelBuilder(request.name, request.target, "vector", share.cores, ())
     builder.emit("scalar_work", cycles=max(1, round(form.cycles * share.part)))
     return builder.finish()
+
+
+UNIT = CoreUnit("the scalar unit", _form, _written)

@@ -57,6 +57,10 @@ class Copies:
         cores = cores_of([plan.tile for plan in plans], self.target) if is_dealt else 1
         return [plan.share(cores, self.target) for plan in plans]
 
+    def neighbours(self) -> Iterator[Tree]:
+        """Trees of other tiles."""
+        return self.trees()
+
     def reasons(self, tree: Tree) -> Sequence[str]:
         """How many cores move which tiles, and what each pipe of the busiest one has to do by prediction."""
         plans, target = self.plans_in(tree), self.target

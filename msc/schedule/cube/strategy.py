@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree
 from msc.schedule.cube.kernels import CubeKernel
 from msc.schedule.cube.products import MatmulShape
 from msc.schedule.cube.tiles import product_schedule
-from msc.schedule.cube.trees import tree_of
+from msc.schedule.cube.trees import CubeSchedule, schedule_in, tree_of
 from msc.schedule.cube.windows import convolution_schedules
+from msc.schedule.forms import Unlike
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import DavinciTarget
 
 _BASES = (32, 64, 128, 192, 256)
 """Rows and columns of base tiles that are tried."""
-_CONVOLUTIONS = 24
-"""Schedules of a convolution that are tried: the best predicted ones."""
 
 
-def cube_schedule(kernel: CubeKernel, target: DavinciTarget) -> tuple[Tree, str]:
-    """The schedule of the fewest predicted cycles, and why. Raises MSC1021 where none fits."""
-    shape = kernel.shape
-    if kernel.windows is None:
-        chosen = product_schedule(shape, target)
-    else:
-        chosen = convolution_schedules(kernel.windows, target, shape.out_dtype, bias=shape.bias)[0]
-    base = " x ".join(map(str, chosen.base))
-    reason = f"base tiles of {base} (m, n, k) on {chosen.cores} of {target.cores.cube} cube cores"
-    return tree_of(kernel, chosen), reason
+@dataclass(frozen=True)
+class CubeForm:
+    """A product, or a convolution, as the cube runs it."""
 
+    kernel: CubeKernel
+    target: DavinciTarget
 
-def alternatives(kernel: CubeKernel, target: DavinciTarget) -> Iterator[Tree]:
-    """Schedules with other base tiles."""
-    shape = kernel.shape
-    if kernel.windows is not None:
-        found = convolution_schedules(kernel.windows, target, shape.out_dtype, bias=shape.bias)
-        yield from (tree_of(kernel, schedule) for schedule in islice(found, _CONVOLUTIONS))
-        return
-    for base in _bases(shape):
+    def trees(self) -> Iterator[Tree]:
+        """The tree of the fewest predicted cycles, if any fits."""
+        kernel = self.kernel
         try:
-            yield tree_of(kernel, product_schedule(shape, target, base))
+            chosen = product_schedule(kernel.shape, self.target) if kernel.windows is None else self._convolutions()[0]
         except MscError:
-            continue
+            return
+        yield tree_of(kernel, chosen)
+
+    def neighbours(self) -> Iterator[Tree]:
+        """Trees with other base tiles."""
+        if self.kernel.windows is not None:
+            yield from (tree_of(self.kernel, schedule) for schedule in self._convolutions())
+            return
+        for base in _bases(self.kernel.shape):
+            try:
+                yield tree_of(self.kernel, product_schedule(self.kernel.shape, self.target, base))
+            except MscError:
+                continue
+
+    def _convolutions(self) -> Sequence[CubeSchedule]:
+        assert self.kernel.windows is not None
+        shape = self.kernel.shape
+        return convolution_schedules(self.kernel.windows, self.target, shape.out_dtype, bias=shape.bias)
+
+    def schedule(self, tree: Tree) -> CubeSchedule:
+        """What a tree says. Raises Unlike."""
+        try:
+            return schedule_in(tree, self.kernel, self.target)
+        except ScheduleError as problem:
+            raise Unlike(str(problem)) from problem
+
+    def reasons(self, tree: Tree) -> Sequence[str]:
+        """The base tiles and the cores of a tree."""
+        schedule = self.schedule(tree)
+        base = " x ".join(map(str, schedule.base))
+        return [f"base tiles of {base} (m, n, k) on {schedule.cores} of {self.target.cores.cube} cube cores"]
 
 
 def _bases(shape: MatmulShape) -> Iterator[tuple[int, int, int]]:

@@ -67,6 +67,10 @@ class TiledKernel(ABC):
     def trees(self) -> Iterator[Tree]:
         """Trees of the tilings of the fewest predicted cycles."""
 
+    def neighbours(self) -> Iterator[Tree]:
+        """Trees of other tilings."""
+        return self.trees()
+
     def tiling_in(self, tree: Tree) -> Tiling:
         """The tiling that a tree says. Raises Unlike for a tree that is none of tasks."""
         tiling = tiling_in(tree, self.axes, self.target)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import msc
-from msc.backends import ascend_tuning
 from msc.backends.simulation.models import simulate_module
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
@@ -21,10 +20,10 @@ from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.tuner import simulated
-from msc.lowering.ascend.alternatives import alternatives
-from msc.lowering.ascend.kernels import KernelRequest, write_kernel
+from msc.lowering.ascend.kernels import write_kernel
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
+from msc.schedule.copies.strategy import Copies
 from msc.schedule.schedule_kernels import check_given
 from msc.schedule.tuning.tuned_schedules import TuningFile
 from msc.support.diagnostics import MscError
@@ -200,10 +199,10 @@ def test_tuning_a_copy_finds_a_schedule_that_compiling_follows(tmp_path: Path, m
         "utf-8",
     )
 
-    def few(request: KernelRequest) -> list[Tree]:
-        return [t for t in alternatives(request) if "i0 tile 64 parallel, i1 tile 64" in "\n".join(to_lines(t))]
+    def few(form: Copies) -> list[Tree]:
+        return [t for t in form.trees() if "i0 tile 64 parallel, i1 tile 64" in "\n".join(to_lines(t))]
 
-    monkeypatch.setattr(ascend_tuning, "alternatives", few)
+    monkeypatch.setattr(Copies, "neighbours", few)
     options = CompileOptions(target=TARGET)
     (entry,) = simulated.tune_simulated(str(path), options, 300.0, lambda _: None).entries
     assert entry.after_us < entry.before_us

@@ -12,7 +12,6 @@ import pytest
 from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
 import msc
-from msc.backends import ascend_tuning
 from msc.backends.simulation.library_schedules import library_schedule
 from msc.backends.simulation.models import simulate_module
 from msc.codegen.davinci.simulate import check_kernel
@@ -22,12 +21,12 @@ from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.tuner import simulated
-from msc.lowering.ascend.alternatives import alternatives
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
-from msc.lowering.ascend.kernels import KernelRequest, write_kernel
+from msc.lowering.ascend.kernels import write_kernel
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.cube.products import MatmulShape
+from msc.schedule.cube.strategy import CubeForm
 from msc.schedule.schedule_kernels import check_given
 from msc.schedule.tuning.tuned_schedules import TuningFile
 from msc.support.diagnostics import MscError
@@ -174,11 +173,13 @@ def test_tuning_finds_a_schedule_on_the_simulator_that_compiling_follows(
     path, tuned = tmp_path / "model.mir", tmp_path / "tuned.json"
     path.write_text(text, encoding="utf-8")
 
-    def few(request: KernelRequest) -> list[Tree]:
-        loops = re.compile(r"m tile 192 parallel \d+, n tile 128 parallel")
-        return [t for t in alternatives(request) if loops.search("\n".join(to_lines(t)))]
+    neighbours = CubeForm.neighbours
 
-    monkeypatch.setattr(ascend_tuning, "alternatives", few)
+    def few(form: CubeForm) -> list[Tree]:
+        loops = re.compile(r"m tile 192 parallel \d+, n tile 128 parallel")
+        return [t for t in neighbours(form) if loops.search("\n".join(to_lines(t)))]
+
+    monkeypatch.setattr(CubeForm, "neighbours", few)
     options = CompileOptions(target="ascend910b1")
     (entry,) = simulated.tune_simulated(str(path), options, 300.0, lambda _: None).entries
     assert entry.after_us < entry.before_us

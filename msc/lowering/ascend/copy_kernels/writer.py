@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.copy_kernels.moves import Mover
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import KernelRequest, written_by_tree
+from msc.lowering.ascend.kernels import CoreUnit, KernelRequest
 from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule.copies.boxes import boxes_of, index_arrays
 from msc.schedule.copies.strategy import Copies, used_cores
 from msc.schedule.copies.tiles import BoxTile
 
 
-def write(request: KernelRequest) -> DavinciKernelOp | None:
-    """The kernel that moves boxes through UB; None where one computes, or has elements that cores do not know.
-
-    Raises MSC0408 for a schedule that it cannot follow.
-    """
+def _form(request: KernelRequest) -> Copies | None:
+    """Boxes that move through UB; None where a kernel computes, or has elements that cores do not know."""
     boxes = boxes_of(request.model) if request.is_static_but_for(index_arrays(request.model)) else None
-    if not boxes:
-        return None
-    form = Copies(request.model, boxes, request.target)
-    return written_by_tree(request, form, partial(_written, request, form), "the vector unit")
+    return Copies(request.model, boxes, request.target) if boxes else None
 
 
 def _written(request: KernelRequest, form: Copies, tree: Tree) -> DavinciKernelOp:
@@ -39,6 +31,9 @@ def _written(request: KernelRequest, form: Copies, tree: Tree) -> DavinciKernelO
     kernel = b.finish()
     synchronise(kernel)
     return kernel
+
+
+UNIT = CoreUnit("the vector unit", _form, _written)
 
 
 def _box(b: KernelBuilder, mover: Mover, tile: BoxTile, cores: int, share: int) -> None:

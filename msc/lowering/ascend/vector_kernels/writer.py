@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import KernelRequest, written_by_tree
+from msc.lowering.ascend.kernels import CoreUnit, KernelRequest
 from msc.lowering.ascend.vector_kernels.chunks import write_chunks
 from msc.lowering.ascend.vector_kernels.shares import share_of
 from msc.lowering.ascend.vector_kernels.tile import TaskWriter
@@ -20,13 +18,8 @@ from msc.schedule.vector_unit.tiling import Tiling
 from msc.targets.davinci_isa import DTYPES, Space
 
 
-def write(request: KernelRequest) -> DavinciKernelOp | None:
-    """The kernel on the vector unit; None for what that does not do, or has no room for in UB.
-
-    Raises MSC0408 for a schedule that it cannot follow.
-    """
-    form = tiled_kernel(request.model, request.outputs, request.target) if request.is_static else None
-    return None if form is None else written_by_tree(request, form, partial(_written, request, form), "the vector unit")
+def _form(request: KernelRequest) -> StatementsInUB | WindowsInUB | None:
+    return tiled_kernel(request.model, request.outputs, request.target) if request.is_static else None
 
 
 def _written(request: KernelRequest, form: StatementsInUB | WindowsInUB, tree: Tree) -> DavinciKernelOp:
@@ -45,6 +38,9 @@ def _written(request: KernelRequest, form: StatementsInUB | WindowsInUB, tree: T
     else:
         _write_tasks(b, tile, form.axes, tiling, form.cost.launch(tiling))
     return _finished(b, tile)
+
+
+UNIT = CoreUnit("the vector unit", _form, _written)
 
 
 def _finished(b: KernelBuilder, tile: TaskWriter) -> DavinciKernelOp:
