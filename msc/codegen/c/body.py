@@ -19,6 +19,7 @@ from msc.codegen.c.affine import INDEX, IndexExpression, affine_index, constant_
 from msc.codegen.c.arithmetic import RULES, always, decided_comparison
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.dead_code import named_in_part
+from msc.codegen.c.fixed_point import fused
 from msc.codegen.c.instructions import add_products
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.joined_terms import is_read_joined, joined, words
@@ -127,6 +128,8 @@ class FunctionEmitter:
                 return self._add_products(op)
             case memref.LoadOp():
                 return access.load_scalar(self._plain_element(op.memref, op.indices), self.buffers[op.memref][1].base)
+            case arith.TruncIOp() if (function := fused(op)) is not None:
+                return function.expression(self.prelude, self._use)
             case _:
                 truth = decided_comparison(op)
                 if truth is not None:

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from msc.codegen.c.arithmetic import decided_comparison
+from msc.codegen.c.fixed_point import fused
 from msc.dialects.loop import AccessOp, ApplyOp, CallRowsOp, ForOp, PrefetchOp, StoreOp
 from msc.ir.typed import static_shape
 
@@ -95,6 +96,8 @@ def _read(op: Operation) -> Iterator[SSAValue]:
         case memref.LoadOp() | memref.StoreOp():
             yield from op.operands[: len(op.operands) - len(op.indices)]
             yield from _of_array(op.memref, op.indices)
+        case arith.TruncIOp() if (function := fused(op)) is not None:
+            yield from (operand for operand in function.operands if not isinstance(operand, int))
         case _ if decided_comparison(op) is None:
             yield from op.operands
         case _:

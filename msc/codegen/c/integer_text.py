@@ -95,6 +95,8 @@ INTEGER_TEMPLATES: Mapping[str, Template] = {
     "u64_from": U64_FROM,
     **{name: _elementwise(name, *parts) for name, parts in _EXPRESSIONS.items()},
     **{name: _directed(name, *parts) for name, parts in _DIRECTED.items()},
+    "mulhr": Template(INTEGERS["upper_half"]),
+    "saturated": Template(INTEGERS["saturated"]),
     "ipow": Template(INTEGERS["power_lanes"], variants={0: INTEGERS["power"]}),
 }
 """By name, callees before callers."""

@@ -15,6 +15,7 @@ from msc.analysis.bytes import stack_bytes
 from msc.codegen.c.affine import INDEX, IndexExpression, affine_index
 from msc.codegen.c.body import FunctionEmitter
 from msc.codegen.c.dead_code import dead_values, named_values
+from msc.codegen.c.fixed_point import taken_in
 from msc.codegen.c.lines import wrap_prototype
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
@@ -110,7 +111,8 @@ def kernel_texts(kernels: Iterable[Kernel], linkage: str = "") -> list[str]:
 def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int], prelude: Prelude) -> Kernel:
     """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
     name = functions.fresh(function.sym_name.data, "kernel")
-    body = FunctionEmitter(prelude, dead=dead_values(function), name=name, functions=functions)
+    dead = dead_values(function).union(taken_in(function))
+    body = FunctionEmitter(prelude, dead=dead, name=name, functions=functions)
     parameters = _parameters(function, body.scope, aliased)
     sizes = argument_sizes(function.args, function.arg_attrs)
     names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}

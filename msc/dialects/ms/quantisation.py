@@ -15,7 +15,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
 from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import constant, named_dtype, operand_read, pointwise_statement
-from msc.dialects.ms.properties import choice_property, dtype_property
+from msc.dialects.ms.properties import choice_property, dtype_property, flag_property
 from msc.dialects.ms.shapes import broadcast_shapes, same_shape, shape_text, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
 from msc.poly.compute import Statement, integer_range
@@ -164,7 +164,9 @@ class RescaleOp(BasicTensorOp):
     x is i32, or i64 if it rounds once; multiplier and shift (-31 to 31) are i32; zero is of `dtype`, which has 8 or
     16 bits or is i32. All broadcast to x. With `rounding = "double"`, x is moved left by a positive shift, the product
     is rounded to its upper half, ties upwards, and that is moved right by a negative shift, ties away from zero; with
-    "single" the product is rounded once, ties upwards. TensorFlow Lite MultiplyByQuantizedMultiplier, TOSA RESCALE.
+    "single" the product is rounded once, ties upwards. `narrow` says that |x| stays below 2^30, multipliers are not
+    negative, shifts lie in -22 to -1, and a zero point has 8 bits: fewer instructions do. TensorFlow Lite
+    MultiplyByQuantizedMultiplier, TOSA RESCALE.
     """
 
     name = "ms.rescale"
@@ -177,6 +179,7 @@ class RescaleOp(BasicTensorOp):
     zero = opt_operand_def(TensorType)
     target = dtype_property()
     rounding = choice_property("double")
+    narrow = flag_property(default=False)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         target, wide = named_dtype(self.name, self.plain("dtype")), self.word("rounding") == "single"
@@ -201,10 +204,13 @@ class RescaleOp(BasicTensorOp):
 
     def scalar(self, x: Scalar, multiplier: Scalar, shift: Scalar, *zero: Scalar) -> Scalar:
         """The value of one element from those of the operands."""
-        value = (_rounded_twice if self.word("rounding") == "double" else _rounded_once)(x, multiplier, shift)
-        for each in zero:
-            value = apply("add", value, _cast(each, "i32"))
-        target = self.result_dtype()
+        target, twice = self.result_dtype(), self.word("rounding") == "double"
+        if twice and self.plain("narrow"):
+            value = _rounded_twice_narrow(x, multiplier, shift, *zero)
+        else:
+            value = (_rounded_twice if twice else _rounded_once)(x, multiplier, shift)
+            for each in zero:
+                value = apply("add", value, _cast(each, "i32"))
         if target == "i32":
             return value
         low, high = integer_range(target)
@@ -234,3 +240,20 @@ def _rounded_twice(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
     half = apply("sub", apply("shr", cut, one), apply("shr", upper, last))
     up = apply("shr", apply("sub", half, apply("and", upper, cut)), last)
     return apply("sub", apply("shr", upper, right), up)
+
+
+def _rounded_twice_narrow(x: Scalar, multiplier: Scalar, shift: Scalar, *zero: Scalar) -> Scalar:
+    """The same for `narrow`, with the zero point in what is added before the shift: nothing overflows.
+
+    Half of a unit makes ties round upwards, and of numbers below 0 one less does so downwards. The upper half has the
+    sign of x, or is 0: one less than half a unit is 0 then, too.
+    """
+    one, last = constant(1, "i32"), constant(31, "i32")
+    right = apply("and", apply("sub", constant(0, "i32"), shift), last)
+    product = apply("mul", Cast(apply("shl", x, one), "i64"), Cast(multiplier, "i64"))
+    upper = Cast(apply("shr", apply("add", product, constant(1 << 31, "i64")), constant(32, "i64")), "i32")
+    added = apply("shr", apply("shl", one, right), one)
+    for each in zero:
+        added = apply("add", added, apply("shl", _cast(each, "i32"), right))
+    moved = apply("add", apply("add", upper, apply("shr", x, last)), added)
+    return apply("shr", moved, right)

@@ -81,11 +81,15 @@ def rescaled(
     zero: int = 0,
     dtype: str = "i32",
     shape: Sequence[int] = (),
+    most: int = 1 << 31,
 ) -> TfliteValue:
-    """I32 times a factor, or one an index in an array of `shape`; as integers of `dtype` with a zero point."""
+    """I32 times a factor, or one an index in an array of `shape`; as integers of `dtype` with a zero point.
+
+    No |x| is larger than `most`.
+    """
     many = np.asarray(reals, np.float64).reshape(-1)
     factors = [fixed_point.factor(float(each)) for each in many]
-    return by_factors(node, x, factors, zero=zero, dtype=dtype, shape=shape)
+    return by_factors(node, x, factors, zero=zero, dtype=dtype, shape=shape, most=most)
 
 
 def by_factors(
@@ -96,6 +100,7 @@ def by_factors(
     zero: int = 0,
     dtype: str = "i32",
     shape: Sequence[int] = (),
+    most: int = 1 << 31,
 ) -> TfliteValue:
     """The same with factors in fixed point."""
     for multiplier, shift in factors:
@@ -106,7 +111,8 @@ def by_factors(
     multiplier = node.constant(np.array([m for m, _ in used], np.int32).reshape(shape))
     shift = node.constant(np.array([s for _, s in used], np.int32).reshape(shape))
     offset = node.scalar(zero, dtype) if zero else None
-    return node(ms.RescaleOp, x, multiplier, shift, offset, dtype=element_type(dtype))
+    narrow = most < 1 << 30 and all(-22 <= s <= -1 for _, s in factors) and -256 < zero < 256
+    return node(ms.RescaleOp, x, multiplier, shift, offset, dtype=element_type(dtype), narrow=narrow)
 
 
 def limited(node: TfliteNode, x: TfliteValue, low: int, high: int) -> TfliteValue:

@@ -121,6 +121,35 @@ def test_the_bound_of_the_stack() -> None:
         budgets.stack_bound(nodes.replace("24 bytes (static)", "24 bytes (dynamic)"), PROGRAM)
 
 
+RESCALED = """
+func.func @main(%x: tensor<24x22xi8>, %d: tensor<24x22xi8>) -> (tensor<24x22xi8>, tensor<24x22xi32>) {{
+  %m = ms.constant dense<{multipliers}> : tensor<22xi32>
+  %s = ms.constant dense<{shifts}> : tensor<22xi32>
+  %z = ms.constant dense<-7> : tensor<i8>
+  %n = ms.constant dense<21> : tensor<i32>
+  %a = ms.cast %x {{dtype = i32}}
+  %b = ms.cast %d {{dtype = i32}}
+  %c = ms.shift_left %a, %n
+  %e = ms.add %c, %b
+  %y = ms.rescale %e, %m, %s, %z {{dtype = i8, narrow = true}}
+  %w = ms.rescale %e, %m, %s {{dtype = i32, narrow = true}}
+  func.return %y, %w : tensor<24x22xi8>, tensor<24x22xi32>
+}}
+"""
+
+
+@pytest.mark.parametrize("machine", ["cortex-m0plus", "cortex-m4"])
+def test_narrow_factors_are_exact(tmp_path: Path, machine: str) -> None:
+    """By an instruction for upper halves, and of halves; numbers are next to ties, and as large as they may be."""
+    bare_metal.tools_or_skip(bare_metal.COMPILER, bare_metal.EMULATOR)
+    draw = np.random.default_rng(1)
+    multipliers = [1 << 30, (1 << 31) - 1, *map(int, draw.integers(1 << 30, 1 << 31, 20))]
+    model = RESCALED.format(multipliers=multipliers, shifts=[-k for k in range(1, 23)])
+    folder = bundle(tmp_path, machine, model)
+    assert "mulhr_i32" in (folder / "net.c").read_text(encoding="utf-8")
+    assert "PASS: net" in bare_metal.made(folder, "run")
+
+
 PROGRAM = CProgram("", "", Signature("net", (), (), 0, 0, "", ""), (), ())
 
 

@@ -34,3 +34,42 @@ static inline {v} ipow_{f}({v} a, {v} b)
     }
     return result;
 }
+
+/*** upper_half ***/
+/* The upper half of the product, rounded: `(a * b + 2^31) >> 32`. */
+#if defined(__ARM_ARCH_6M__)
+/* The processor has products of 32 bits alone: of halves. */
+static __attribute__((noinline)) int32_t mulhr_i32(int32_t a, int32_t b)
+{
+    const int32_t a_high = a >> 16, b_high = b >> 16;
+    const uint32_t a_low = (uint32_t)a & 0xffff, b_low = (uint32_t)b & 0xffff;
+    const int32_t first = a_high * (int32_t)b_low + (int32_t)(a_low * b_low >> 16);
+    const int32_t second = b_high * (int32_t)a_low + (first & 0xffff);
+    return a_high * b_high + (first >> 16) + (((second >> 15) + 1) >> 1);
+}
+#else
+static inline int32_t mulhr_i32(int32_t a, int32_t b)
+{
+#if defined(__ARM_FEATURE_DSP)
+    int32_t high;
+    __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
+    return high;
+#else
+    return (int32_t)(((int64_t)a * b + INT64_C(0x80000000)) >> 32);
+#endif
+}
+#endif
+
+/*** saturated ***/
+/* The nearest number of the type. */
+static inline {v} saturated_{f}(int32_t value)
+{
+#if defined(__ARM_FEATURE_SAT)
+    int32_t nearest;
+    __asm__("ssat %0, #{bits}, %1" : "=r"(nearest) : "r"(value));
+    return ({v})nearest;
+#else
+    const int32_t least = value > {min} ? value : {min};
+    return ({v})(least < INT{bits}_MAX ? least : INT{bits}_MAX);
+#endif
+}

@@ -6,6 +6,7 @@ from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
 from msc.importers.tflite.integers import (
     F32,
+    Codes,
     centred,
     codes,
     has_codes,
@@ -52,19 +53,25 @@ def _sum(node: TfliteNode, a: TfliteValue, b: TfliteValue) -> TfliteValue:
         wide = 2 * float(max(left.scale, right.scale))
         reals = float(left.scale) / wide, float(right.scale) / wide
         last = wide / ((1 << bits) * float(result.scale))
-    first, second = (
-        rescaled(node, node(ms.ShiftLeftOp, centred(node, x, c.zero), bits), real)
-        for x, c, real in zip((a, b), (left, right), reals, strict=True)
-    )
+
+    def scaled(x: TfliteValue, given: Codes, real: float) -> TfliteValue:
+        centre = centred(node, x, given.zero)
+        if real == 0.5:  # exact
+            return node(ms.ShiftLeftOp, centre, bits - 1)
+        return rescaled(node, node(ms.ShiftLeftOp, centre, bits), real, most=most)
+
+    most = 256 << bits if result.dtype in ("i8", "ui8") else 1 << 31
+    first, second = (scaled(*each) for each in zip((a, b), (left, right), reals, strict=True))
     total = node(ms.SubOp if node.record.name == "SUB" else ms.AddOp, first, second)
-    return rescaled(node, total, last, zero=result.zero, dtype=result.dtype)
+    return rescaled(node, total, last, zero=result.zero, dtype=result.dtype, most=most)
 
 
 def _product(node: TfliteNode, a: TfliteValue, b: TfliteValue) -> TfliteValue:
     left, right, result = codes(node, 0), codes(node, 1), result_codes(node)
     product = node(ms.MulOp, centred(node, a, left.zero), centred(node, b, right.zero))
     real = float(left.scale) * float(right.scale) / float(result.scale)
-    return rescaled(node, product, real, zero=result.zero, dtype=result.dtype)
+    most = 1 << 16 if result.dtype in ("i8", "ui8") else 1 << 31
+    return rescaled(node, product, real, zero=result.zero, dtype=result.dtype, most=most)
 
 
 def _quotient(node: TfliteNode, a: TfliteValue, b: TfliteValue) -> TfliteValue:

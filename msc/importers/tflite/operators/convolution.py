@@ -28,6 +28,7 @@ from msc.importers.tflite.integers import (
 from msc.importers.tflite.node import TfliteNode, TfliteValue
 from msc.importers.tflite.operators.activations import activated, limits_only
 from msc.importers.tflite.registry import importer
+from msc.poly.compute import integer_range
 
 SAME, VALID = 0, 1
 
@@ -147,21 +148,25 @@ def _requantised(
     channels = w.shape[axis]
     if w.quantisation is None or w.array is None:
         raise node.failure("MSC0730", f"its weight of {w.dtype} has no scale")
-    zeros = w.quantisation.zeros.astype(np.int64)
-    by_channel = w.array.astype(np.int64).reshape(w.shape).sum(axis=tuple(a for a in range(w.rank) if a != axis))
-    by_channel = by_channel - int(zeros[0]) * (w.array.size // max(channels, 1))
+    others = tuple(a for a in range(w.rank) if a != axis)
+    weights = w.array.astype(np.int64).reshape(w.shape) - int(w.quantisation.zeros[0])
+    by_channel = weights.sum(axis=others)
+    most = np.abs(weights).sum(axis=others) * max(map(abs, integer_range(given.dtype)))
+    most += np.abs(given.zero * by_channel)
+    if bias is not None and bias.array is not None and bias.array.size == channels:
+        most += np.abs(bias.array.reshape(-1).astype(np.int64))
     sums = zero_moved(node, sums, by_channel, given.zero, bias, along)
     scales = w.quantisation.scales.astype(np.float64)
     factors = product if product is not None else float(given.scale) * scales / float(result.scale)
     low, high = result.limits(limits_only(node, activation))
-    return limited(node, _rescaled_sums(node, sums, factors, result, along), low, high)
+    return limited(node, _rescaled_sums(node, sums, factors, result, along, int(most.max(initial=0))), low, high)
 
 
 def _rescaled_sums(
-    node: TfliteNode, sums: TfliteValue, factors: Array, result: Codes, along: Sequence[int]
+    node: TfliteNode, sums: TfliteValue, factors: Array, result: Codes, along: Sequence[int], most: int
 ) -> TfliteValue:
     if sums.dtype == "i32":
-        return rescaled(node, sums, factors, zero=result.zero, dtype=result.dtype, shape=along)
+        return rescaled(node, sums, factors, zero=result.zero, dtype=result.dtype, shape=along, most=most)
     # Of sums in i64, the multiplier has 16 bits, and the product is rounded once.
     pairs = [fixed_point.factor(float(f)) for f in np.reshape(factors, -1)]
     pairs = [(0x7FFF if m >= 0x7FFF0000 else (m + (1 << 15)) >> 16, s + 16) for m, s in pairs]
