@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from msc.dataset.pictures import Picture, PictureProgram, Unplanned
 from msc.dataset.runs import Draws, EpochRun, at_row, drawing
 from msc.dataset.transforms.general import Transform
 from msc.dataset.values import Array, Row, stacked
+from msc.dataset.vision.decoding import OpenPicture
 from msc.support.diagnostics import MscError
 
 if TYPE_CHECKING:
@@ -167,6 +168,9 @@ class _Whole:
 class _Compiled:
     """Steps that are one program, row by row until compiling it pays."""
 
+    OF = "blocks of"
+    """What the numbers are for which it is compiled."""
+
     def __init__(self, steps: Sequence[MapStep], program: PictureProgram, shape: tuple[int, ...]) -> None:
         self.steps, self._program, self._shape = steps, program, shape
         wishes = [step.offload for step in steps if step.offload is not None]
@@ -204,23 +208,73 @@ class _Compiled:
         with self._lock:
             key = (count, dtype)
             if key not in self._models and not self._failure:
-                height, width, *channels = self._shape
-                shape = (count, height, width, *(channels or (1,)))
                 try:
-                    self._models[key] = self._program.compiled(shape, dtype, arguments)
+                    self._models[key] = self._program.compiled(self._extents(count), dtype, arguments)
                 except MscError as error:
                     self._failure = error.diagnostics[0].message
             return self._models.get(key)
+
+    def _extents(self, count: int) -> tuple[int, ...]:
+        height, width, *channels = self._shape
+        return (count, height, width, *(channels or (1,)))
 
     def __str__(self) -> str:
         if self._failure:
             return f"row by row (compiling it failed: {self._failure})"
         if self._models:
-            sizes = ", ".join(str(count) for count, _ in self._models)
-            return f"compiled, for blocks of {sizes}"
+            sizes = ", ".join(f"{count:,}" for count, _ in self._models)
+            return f"compiled, for {self.OF} {sizes}"
         if self._offload is False:
             return "row by row (offload=False)"
         return f"row by row until {PAYS:,} elements are made, then compiled ({self._made:,} are made)"
+
+
+class _Unlike(_Compiled):
+    """Steps that are one program for pictures that differ in size, or are in files: each is a call of it."""
+
+    OF = "pictures of any size, whose bytes are at most"
+
+    def __init__(self, steps: Sequence[MapStep], program: PictureProgram, shape: tuple[int, ...]) -> None:
+        super().__init__(steps, program, shape)
+        self._decodes = steps[0].function.DECODES
+        self._bytes = 1 << 20
+        self._own = threading.local()
+
+    def run(self, values: Values, block: _Block) -> Values:
+        if self._waits(len(values)):
+            return row_by_row(self.steps, values, block)
+        try:
+            opened = [OpenPicture(value, is_file=self._decodes) for value in values]
+            made = self._made_of(opened, replace(block, size=len(opened)))
+        except MscError:  # Row by row the error is that of its row.
+            made = None
+        return row_by_row(self.steps, values, block) if made is None else made
+
+    def _made_of(self, opened: list[OpenPicture], block: _Block) -> Array | None:
+        heights, widths = np.array([[p.height, p.width] for p in opened]).T[..., None]
+        cuts = np.array([[p.pays_to_cut] for p in opened])
+        boxes, arguments = self._program.parts(block.draws, (heights, widths), cuts)
+        pixels = self._scratch(int((heights * widths).max()) * self._shape[2])
+        model = self._model(len(pixels), pixels.dtype, arguments(0))
+        if model is None:
+            return None
+        made = np.empty((len(opened), *self._program.shape), self._program.dtype)
+        for row, (picture, box) in enumerate(zip(opened, boxes, strict=True)):
+            picture.read(box, pixels)
+            made[row] = model([pixels, *arguments(row)])[0].reshape(self._program.shape)
+        return made
+
+    def _scratch(self, size: int) -> Array:
+        """Room for the bytes of a picture, of this thread: programs for more of them are compiled when they come."""
+        while self._bytes < size:
+            self._bytes *= 2
+        found = getattr(self._own, "pixels", None)
+        if found is None or len(found) < self._bytes:
+            found = self._own.pixels = np.zeros(self._bytes, np.uint8)
+        return found
+
+    def _extents(self, count: int) -> tuple[int, ...]:
+        return (count,)
 
 
 _Part: TypeAlias = "_Rows | _Whole | _Compiled"
@@ -277,10 +331,11 @@ class MapChain:
         return tuple(made)
 
     def _part(self, number: int, first: int, values: Values) -> _Part:
-        like = (None, None) if isinstance(values, list) else (values.shape[1:], values.dtype)
+        steps = self._columns[number].steps[first:]
+        like = _Likeness.of(values, is_file=steps[0].function.DECODES)
         key = (number, first, like)
         if key not in self._parts:
-            self._parts[key] = _planned(self._columns[number].steps[first:], *like)
+            self._parts[key] = _planned(steps, like)
         return self._parts[key]
 
     def explained(self) -> list[str]:
@@ -311,15 +366,35 @@ def _groups(rows: Iterator[Row], size: int) -> Iterator[list[Values]]:
         ]
 
 
-def _planned(steps: Sequence[MapStep], shape: tuple[int, ...] | None, dtype: np.dtype[Any] | None) -> _Part:
+class _Likeness(NamedTuple):
+    """What the values of a block have in common; of pictures that differ in size, their channels."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    differ: bool = False
+
+    @classmethod
+    def of(cls, values: Values, *, is_file: bool) -> _Likeness | None:
+        """Of some values; None for those that have too little in common."""
+        if is_file:
+            return cls((1, 1, 3), np.dtype(np.uint8), differ=True)
+        if not isinstance(values, list):
+            return cls(values.shape[1:], values.dtype)
+        kinds = {(value.ndim, value.dtype, value.shape[2:], 0 in value.shape) for value in values}
+        if len(kinds) > 1 or values[0].ndim != 3 or values[0].dtype != np.uint8 or not values[0].size:
+            return None
+        return cls((1, 1, values[0].shape[2]), np.dtype(np.uint8), differ=True)
+
+
+def _planned(steps: Sequence[MapStep], like: _Likeness | None) -> _Part:
     """What is done first: as many steps as one part can take."""
-    if shape is None or dtype is None:
+    if like is None:
         return _Rows(steps, "rows differ in shape")
     program: PictureProgram | None = None
     count, reason = 0, ""
     while count < len(steps) and not reason:
         try:
-            program = _program(steps[: count + 1], shape, dtype)
+            program = _program(steps[: count + 1], like)
             count += 1
         except Unplanned as unplanned:
             reason = str(unplanned)
@@ -327,11 +402,13 @@ def _planned(steps: Sequence[MapStep], shape: tuple[int, ...] | None, dtype: np.
             reason = "it does not fit these rows"
     if all(step.function.TAKES_BLOCKS for step in steps[: count or 1]):
         return _Whole(steps[:1])
-    return _Rows(steps[:1], reason) if program is None else _Compiled(steps[:count], program, shape)
+    if program is None or not count or (like.differ and not program.are_unlike):
+        return _Rows(steps[:1], reason or "it is too little to compile")
+    return _Unlike(steps[:count], program, like.shape) if like.differ else _Compiled(steps[:count], program, like.shape)
 
 
-def _program(steps: Sequence[MapStep], shape: tuple[int, ...], dtype: np.dtype[Any]) -> PictureProgram:
-    picture = Picture(shape, dtype)
+def _program(steps: Sequence[MapStep], like: _Likeness) -> PictureProgram:
+    picture = Picture(like.shape, like.dtype, differ=like.differ)
     for step in steps:
         picture.key = step
         step.function.planned(picture)

@@ -9,6 +9,7 @@ its part, all rows once.
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ import msc.dataset as ds
 from msc.dataset import transforms, vision
 from msc.dataset.runs import EpochRun
 from msc.dataset.vision import Border, Inter
+from msc.dataset.vision.decoding import pillow
 from tests.random_pipelines.pipelines import Fault
 
 BORDERS = (Border.CONSTANT, Border.EDGE, Border.REFLECT, Border.SYMMETRIC)
@@ -44,6 +46,13 @@ class TransformedPictures:
         self.maps = [list(self._transforms()) for _ in range(draw.randint(1, 2))]
         self.of_labels = draw.choice([transforms.TypeCast(msc.int32), transforms.OneHot(10, 0.1), None])
         self.projects = draw.random() < 0.3
+        self.differ = self.reads_objects and len(self.shape) == 3 and draw.random() < 0.6
+        self.in_files = self.differ and self.shape[2] == 3 and draw.random() < 0.6
+        if self.in_files:
+            decoded = [[vision.RandomCropDecodeResize(7, (0.2, 0.9))], [vision.Decode(), vision.Resize((8, 7))]]
+            self.maps[0][:0] = draw.choice([*decoded, [vision.Decode()]])
+        elif self.differ and draw.random() < 0.6:
+            self.maps[0].insert(0, vision.Resize((6, 9)))
 
     def _transforms(self) -> Iterator[Any]:
         draw = self.draw
@@ -82,7 +91,7 @@ class TransformedPictures:
         """The data set, read in one of the ways."""
         number, own = shards or (None, None)
         if self.reads_objects:
-            rows = list(zip(self.pictures, self.labels, strict=True))
+            rows = list(zip(self._unlike() if self.differ else self.pictures, self.labels, strict=True))
             data: Any = ds.GeneratorDataset(rows, ["x", "y"], shuffle=False, num_shards=number, shard_id=own)
         else:
             columns = {"x": self.pictures, "y": self.labels}
@@ -96,6 +105,12 @@ class TransformedPictures:
         if self.projects:
             data = data.project(["y", "x"]).rename("x", "z")
         return data.batch(self.batch, self.drops) if shards is None else data
+
+    def _unlike(self) -> list[Any]:
+        """The pictures cut to different sizes, or as files of them."""
+        draw = random.Random(self.seed)
+        cut = [np.array(picture[draw.randint(0, 2) :, : draw.randint(SMALLEST, 14)]) for picture in self.pictures]
+        return [_file_of(picture, draw.choice(["JPEG", "PNG"])) for picture in cut] if self.in_files else cut
 
     def check(self) -> None:
         """Read it in all ways. Raises Fault."""
@@ -111,7 +126,7 @@ class TransformedPictures:
     def check_shards(self, shards: int) -> None:
         """Read the source in shards. Raises Fault if they are no partition, apart from what fills up the last."""
         alone = TransformedPictures(self.seed)
-        alone.maps, alone.of_labels, alone.projects = [], None, False
+        alone.maps, alone.of_labels, alone.projects, alone.differ = [], None, False, False
         parts = [[row[0].tobytes() for row in alone.read(alone.data(True, 1, (shards, k)))] for k in range(shards)]
         wanted = sorted(picture.tobytes() for picture in self.pictures)
         size = -(-len(wanted) // shards)
@@ -126,6 +141,12 @@ class TransformedPictures:
         except msc.MscError as error:
             found.append(str(error).splitlines()[0])
         return found
+
+
+def _file_of(picture: Any, kind: str) -> Any:
+    file = io.BytesIO()
+    pillow().fromarray(picture).save(file, kind)
+    return np.frombuffer(file.getvalue(), np.uint8)
 
 
 def _compare(found: list[Any], expected: list[Any], words: str) -> None:

@@ -32,6 +32,9 @@ class Transform(Published):
     TAKES_BLOCKS: ClassVar[bool] = False
     """Whether a call with the values of several rows in one array changes each of them."""
 
+    DECODES: ClassVar[bool] = False
+    """Whether it takes the bytes of image files."""
+
     def planned(self, picture: Picture) -> None:
         """Add to a plan for blocks of pictures what is done to each. Raises Unplanned."""
         raise Unplanned("it has no form over blocks")

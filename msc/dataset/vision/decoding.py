@@ -1,4 +1,7 @@
-"""Pillow, which image files need: it is loaded when something is decoded."""
+"""Decoding image files, by Pillow. JPEG files are decoded by `simplejpeg` where it is installed: to the same bytes.
+
+Both are loaded when something is decoded.
+"""
 
 # Values of user programs are of any type.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import io
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -41,7 +45,10 @@ def picture(data: Array, name: str, form: str | None = "RGB") -> Any:
         )
     try:
         found = image.open(io.BytesIO(data.tobytes()))
-        return found.copy() if form is None and found.mode in ("L", "RGB", "RGBA") else found.convert(form or "RGB")
+        if found.mode == form or (form is None and found.mode in ("L", "RGB", "RGBA")):
+            found.load()
+            return found
+        return found.convert(form or "RGB")
     except image.UnidentifiedImageError:
         raise ApiValueError("MSC0870", f"{name} cannot be decoded: it is no image of a known format") from None
     except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
@@ -72,4 +79,60 @@ def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> 
 
 def decoded(data: Array, name: str = "an image") -> Array:
     """The bytes of an image file as [height, width, 3] of UInt8."""
-    return np.asarray(picture(data, name))
+    found = _from_jpeg(data, None)
+    return np.asarray(picture(data, name)) if found is None else found
+
+
+class OpenPicture:
+    """The bytes of an image file, or pixels, of which somebody will read a part. Raises MSC0870 and MSC0875."""
+
+    def __init__(self, data: Array, *, is_file: bool) -> None:
+        self._data: Any = data
+        header = _jpeg_header(data) if is_file else None
+        self._is_jpeg = header is not None
+        if is_file and header is None:
+            self._data = picture(data, "an image")
+            header = self._data.height, self._data.width
+        self.height, self.width = header or data.shape[:2]
+        self.pays_to_cut = not self._is_jpeg
+        """Whether a part is read faster than the whole."""
+
+    def read(self, box: tuple[int, int, int, int], into: Array) -> None:
+        """The bytes of a part (left, top, right, bottom) row after row at the beginning of a larger array."""
+        if self._is_jpeg and _from_jpeg(self._data, into) is not None:
+            return
+        if self._is_jpeg:
+            self._data = picture(self._data, "an image")
+        left, top, right, bottom = box
+        whole = self._data
+        part = np.asarray(whole.crop(box)) if is_picture(whole) else whole[top:bottom, left:right]
+        into[: part.size].reshape(part.shape)[...] = part
+
+
+@cache
+def _simplejpeg() -> Any:
+    try:
+        return import_module("simplejpeg")
+    except ImportError:
+        return None
+
+
+def _jpeg_header(data: Array) -> tuple[int, int] | None:
+    """Height and width of a JPEG file that `simplejpeg` decodes as Pillow does."""
+    if data.ndim != 1 or data.dtype != np.uint8 or bytes(data[:3]) != b"\xff\xd8\xff" or _simplejpeg() is None:
+        return None
+    try:
+        height, width, colours, _ = _simplejpeg().decode_jpeg_header(data)
+    except ValueError:
+        return None
+    return (height, width) if colours in ("YCbCr", "Gray") else None
+
+
+def _from_jpeg(data: Array, into: Array | None) -> Array | None:
+    """What a JPEG file holds, in an array of its own or in a larger one; None for what only Pillow decodes."""
+    if _jpeg_header(data) is None:
+        return None
+    try:
+        return _simplejpeg().decode_jpeg(data, buffer=into)
+    except ValueError:
+        return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from msc.dataset.pictures import Picture, Shares, Unplanned, behind
+from msc.dataset.pictures import Extents, Picture, Shares, Unplanned, behind
 from msc.dataset.runs import Draws, draws
 from msc.dataset.transforms.arguments import around, integer, number, pair, probability, refuse, span
 from msc.dataset.values import Array
@@ -148,8 +148,11 @@ class RandomResizedCrop(ImageTransform):
         part = self._parts(draws(), *picture.shape[:2])[0]
         return pixels.resized(pixels.cropped(picture, *map(int, part)), self._size, self._method)
 
-    def _parts(self, draws: Draws, height: int, width: int) -> Array:
-        """Top, left, height and width of the part of each row [rows, 4]: the first of the attempts that fits."""
+    def _parts(self, draws: Draws, height: Any, width: Any) -> Array:
+        """Top, left, height and width of the part of each row [rows, 4]: the first of the attempts that fits.
+
+        Pictures have one size, or each row its own [rows, 1].
+        """
         area = height * width * np.atleast_2d(draws.uniform(*self._scale, self._attempts))
         low, high = (math.log(bound) for bound in self._ratio)
         ratio = np.exp(np.atleast_2d(draws.uniform(low, high, self._attempts)))
@@ -157,24 +160,29 @@ class RandomResizedCrop(ImageTransform):
         fits = (wide > 0) & (wide <= width) & (tall > 0) & (tall <= height)
         first = fits.argmax(1)[:, None]
         size = np.concatenate([np.take_along_axis(v, first, 1) for v in (tall, wide)], 1).astype(np.int64)
-        largest = min(height, round(width / self._ratio[0])), min(width, round(height * self._ratio[1]))
+        largest = (
+            np.minimum(height, np.rint(width / self._ratio[0])),
+            np.minimum(width, np.rint(height * self._ratio[1])),
+        )
         found = fits.any(axis=1, keepdims=True)
-        size = np.where(found, size, largest)
-        room = np.array([height, width]) - size
+        size = np.where(found, size, np.stack(largest, -1).reshape(-1, 2).astype(np.int64))
+        room = np.stack([height, width], -1).reshape(-1, 2) - size
         limits = room.T + 1 if len(room) > 1 else room[0] + 1
         drawn = np.stack([np.atleast_1d(draws.integers(limit)) for limit in limits], 1)
         return np.concatenate([np.where(found, drawn, room // 2), size], 1)
 
     def planned(self, picture: Picture) -> None:
         height, width, _ = picture.size
+        if self.DECODES and not picture.differ:
+            raise Unplanned("it decodes bytes")
 
         def places(draws: Draws) -> tuple[Array, Array]:
             part = self._parts(draws, height, width)
             found = [part[:, k, None] + pixels.nearest(part[:, k + 2, None], self._size[k]) for k in range(2)]
             return found[0], found[1]
 
-        def shares(draws: Draws) -> tuple[Shares, Shares]:
-            part = self._parts(draws, height, width)
+        def shares(draws: Draws, extents: Extents) -> tuple[Shares, Shares]:
+            part = self._parts(draws, *extents)
             rows, columns = (pixels.shares(part[:, k + 2, None], self._size[k]) for k in range(2))
             first = [part[:, k, None] for k in range(2)]
             return (
@@ -192,6 +200,8 @@ class RandomResizedCrop(ImageTransform):
 
 class RandomCropDecodeResize(RandomResizedCrop):
     """RandomResizedCrop of the bytes of an image file."""
+
+    DECODES = True
 
     def __call__(self, *values: Any) -> Any:
         return self.changed(decoded(np.asarray(values[0])))

@@ -82,6 +82,12 @@ class Decode(Transform):
     def __init__(self, to_pil: bool = False) -> None:
         self._to_pil = bool(to_pil)
 
+    DECODES = True
+
+    def planned(self, picture: Picture) -> None:
+        if self._to_pil or not picture.differ:
+            raise Unplanned("it gives images of Pillow's" if self._to_pil else "it decodes bytes")
+
     def __call__(self, *values: Any) -> Any:
         found = picture(array("Decode", values[0]), "an image")
         return found if self._to_pil else np.asarray(found)
@@ -126,15 +132,16 @@ class Resize(ImageTransform):
 
     def planned(self, picture: Picture) -> None:
         height, width, _ = picture.size
+        if picture.differ and not isinstance(self._size, tuple):
+            raise Unplanned("pictures differ in size, and keep their proportions")
         size = pixels.size_for(np.empty((height, width)), self._size)
-        if size == (height, width):
+        if size == (height, width) and not picture.differ:
             return
         if self._method is Inter.NEAREST and picture.dtype == np.uint8:
             places = pixels.nearest(height, size[0]), pixels.nearest(width, size[1])
             picture.move(lambda _: places)
         elif self._method is Inter.LINEAR:
-            shares = pixels.shares(height, size[0]), pixels.shares(width, size[1])
-            picture.blend(lambda _: shares, size)
+            picture.blend(lambda _, sizes: (pixels.shares(sizes[0], size[0]), pixels.shares(sizes[1], size[1])), size)
         else:
             raise Unplanned(f"it resizes by {self._method.name}")
 

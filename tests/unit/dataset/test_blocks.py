@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import msc
 import msc.dataset as ds
 from msc.dataset import pictures, transforms, vision
 from msc.dataset.runs import EpochRun
+from msc.dataset.vision.decoding import decoded
 from msc.frontend.modes import INTERPRETER, Wishes
 from tests.random_pipelines.compiled import TransformedPictures
 
@@ -80,6 +83,46 @@ def test_a_picture_that_does_not_fit_is_told_of_its_row() -> None:
     source = ds.GeneratorDataset([(image,) for image in ragged], ["x"], shuffle=False)
     (whole,) = rows(source.map([vision.Resize((3, 3)), vision.HWC2CHW()], "x", offload=True).batch(5))
     assert whole[0].shape == (5, 1, 3, 3)
+
+
+def files_of(count: int, kind: str = "JPEG") -> list[Any]:
+    """Picture files of different sizes."""
+    draws, found = np.random.default_rng(1), list[Any]()
+    for k in range(count):
+        file = io.BytesIO()
+        Image.fromarray(draws.integers(0, 256, (20 + k, 30 - k, 3), np.uint8)).save(file, kind)
+        found.append((np.frombuffer(file.getvalue(), np.uint8),))
+    return found
+
+
+def test_pictures_in_files_are_compiled_and_a_damaged_one_is_told() -> None:
+    """Files of different sizes to one size, by code of C; with a damaged one the error is that of its row."""
+    steps = [vision.RandomCropDecodeResize((9, 7)), vision.RandomHorizontalFlip(), vision.Rescale(1 / 255, -0.5)]
+    files = files_of(6)
+
+    def made(rows_of: Any, offload: bool) -> ds.Dataset:
+        source = ds.GeneratorDataset(rows_of, ["x"], shuffle=False)
+        return source.map([*steps, vision.HWC2CHW()], "x", offload=offload).batch(4)
+
+    compiled = made(files, True)
+    pairs = zip(rows(compiled), rows(made(files, False)), strict=True)
+    assert all(np.array_equal(found[0], right[0]) for found, right in pairs)
+    assert "HWC2CHW: compiled, for pictures of any size" in compiled.explain()
+    damaged = [*files[:3], (files[3][0][:-200],), *files[4:]]
+    for offload in (True, False):
+        with pytest.raises(msc.MscError, match="an image cannot be decoded"):
+            rows(made(damaged, offload))
+
+
+@pytest.mark.parametrize("form", ["RGB", "L", "CMYK"])
+def test_simplejpeg_gives_the_bytes_of_pillow(form: str) -> None:
+    pytest.importorskip("simplejpeg")
+    draws = np.random.default_rng(2)
+    for quality, sampling in ((95, 0), (75, 2), (30, 1)):
+        picture, file = Image.fromarray(draws.integers(0, 256, (33, 21, 3), np.uint8)).convert(form), io.BytesIO()
+        picture.save(file, "JPEG", quality=quality, **({"subsampling": sampling} if form == "RGB" else {}))
+        found = decoded(np.frombuffer(file.getvalue(), np.uint8))
+        assert np.array_equal(found, np.asarray(Image.open(file).convert("RGB")))
 
 
 def test_rows_of_stages_with_a_reader_are_those_of_stages_without() -> None:
