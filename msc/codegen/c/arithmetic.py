@@ -15,7 +15,9 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.index_ranges import wraps
+from msc.codegen.c.literals import literal
 from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.quotients import inverse_of_divisor
 from msc.codegen.c.types import CType, no_c_form, value_type
 from msc.codegen.c.values import CExpression, Precedence, call, cast
 from msc.dialects.loop import LanesOp, LoadOp
@@ -51,6 +53,14 @@ def _float(
     operator: str, precedence: Precedence, prelude: Prelude, op: Operation, operands: Sequence[CExpression]
 ) -> CExpression:
     return infix(operator, precedence, operands[0], operands[1], _shape(operands))
+
+
+def _quotient(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
+    inverse, type_ = inverse_of_divisor(op), _shape(operands)
+    if inverse is None:
+        return _float("/", Precedence.PRODUCT, prelude, op, operands)
+    x, divisor = vector_text(prelude, operands[0]), operands[1].scalar
+    return call(prelude.function("quotient", type_), type_, x, divisor, literal(inverse, type_.element, prelude))
 
 
 def _integer(
@@ -394,7 +404,7 @@ RULES: Mapping[str, Rule] = {
     "arith.addf": partial(_float, "+", Precedence.SUM),
     "arith.subf": partial(_float, "-", Precedence.SUM),
     "arith.mulf": partial(_float, "*", Precedence.PRODUCT),
-    "arith.divf": partial(_float, "/", Precedence.PRODUCT),
+    "arith.divf": _quotient,
     "arith.negf": _negate,
     "arith.maximumf": partial(_extremum, "max"),
     "arith.minimumf": partial(_extremum, "min"),

@@ -161,6 +161,7 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_min": _reduction("min", "min_{t}({a}, {b})", "min"),
     "product_of_halves": Template(VECTORS["product_of_halves"]),
     "product_of_signed_halves": Template(_of_signed_halves(VECTORS["product_of_halves"])),
+    "quotient": Template(VECTORS["quotient"], ("splat", "greater", "lesser")),
     "absi": Template(VECTORS["absi"], variants={0: VECTORS["absi_scalar"]}),
     "round": Template(VECTORS["round"], headers=("math.h",), variants={0: VECTORS["round_scalar"]}),
     "reduce_larger": _reduction("larger", "select_{t}({a} > {b}, {a}, {b})", "select"),

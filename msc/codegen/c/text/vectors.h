@@ -149,6 +149,23 @@ static inline void store_part_strided_{f}({e} *p, «index» stride, int count, {
 {scatter_part}
 }
 
+/*** quotient ***/
+/* x / s where that is only rounded to a byte; r is 1 / s. Far from the bytes, and of infinity, it is as far. */
+static inline {v} quotient_{f}({v} x, {e} s, {e} r)
+{
+#if defined(__AVX512F__) && {n} * {bits} == 512
+    const {v} q = lesser_{f}(greater_{f}(x * r, splat_{f}(-65536)), splat_{f}(65536)), factor = splat_{f}(r);
+    const {v} rest = __builtin_ia32_vfmaddps512_mask(-q, splat_{f}(s), x, -1, 4);
+    return __builtin_ia32_vfmaddps512_mask(rest, factor, q, -1, 4);
+#elif defined(__FMA__) && {n} * {bits} == 256
+    const {v} q = lesser_{f}(greater_{f}(x * r, splat_{f}(-65536)), splat_{f}(65536)), factor = splat_{f}(r);
+    return __builtin_ia32_vfmaddps256(__builtin_ia32_vfmaddps256(-q, splat_{f}(s), x), factor, q);
+#else
+    (void)r;
+    return x / s;
+#endif
+}
+
 /*** product_of_halves ***/
 /* a * b of lanes whose values 16 bits with a sign hold, and that are not negative in one of both. */
 static inline {v} product_of_halves_{f}({v} a, {v} b)

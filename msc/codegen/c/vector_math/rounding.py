@@ -1,4 +1,4 @@
-"""floor, ceil, trunc, rint for f32: exact, by adding 2^23, beyond which every f32 is an integer."""
+"""floor, ceil, trunc, rint for f32: exact, by x86's instruction, or by adding 2^23: larger f32 are integers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ _RINT_TEXT = """
 /* To nearest, ties to even. */
 MSC_INLINE f32x@ msc_rint_f32x@(f32x@ x)
 {
+#if defined(__AVX512F__) && @ == 16
+    return __builtin_ia32_rndscaleps_mask(x, 8, x, -1, 4);
+#elif defined(__AVX__) && @ == 8
+    return __builtin_ia32_roundps256(x, 8);
+#elif defined(__SSE4_1__) && @ == 4
+    return __builtin_ia32_roundps(x, 8);
+#else
     const f32x@ a = msc_abs_f32x@(x);
     const f32x@ nearest = msc_withsign_f32x@((a + 0x1p23f) - 0x1p23f, x);
     return msc_select_f32x@(a < 0x1p23f, nearest, x);
+#endif
 }
 """
 
