@@ -11,9 +11,10 @@ from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiValueError
-from msc.frontend.tensor import Number, Tensor, concrete
+from msc.frontend.tensor import Number, Tensor
 from msc.numpy.creation import Data, array, asarray, numpys
 from msc.ops.operands import as_float, only_tensor, pair
+from msc.ops.outside import on_arrays
 from msc.ops.reductions import length
 
 __all__ = [
@@ -282,14 +283,14 @@ def array_equal(a1: Data, a2: Data) -> Tensor:
 
 def bincount(x: Data, weights: Data = None, minlength: int = 0) -> Tensor:
     """How often each integer stands in a vector."""
-    given = None if weights is None else concrete(asarray(weights), "bincount")
-    return Tensor.of(np.bincount(concrete(asarray(x), "bincount"), given, minlength).astype(np.float32))
+    found = ops.bincount(asarray(x), None if weights is None else asarray(weights), minlength)
+    return ops.cast(found, dtypes.float32)
 
 
 def histogram(a: Data, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements lie between neighbouring edges, and the edges."""
-    counts, edges = np.histogram(concrete(asarray(a), "histogram"), bins, range)
-    return Tensor.of(counts.astype(np.float32)), Tensor.of(edges.astype(np.float32))
+    counts, edges = on_arrays("histogram", lambda x: np.histogram(x, bins, range), asarray(a))
+    return ops.cast(counts, dtypes.float32), ops.cast(edges, dtypes.float32)
 
 
 def convolve(a: Data, v: Data, mode: str = "full") -> Tensor:

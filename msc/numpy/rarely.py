@@ -17,7 +17,9 @@ from msc.frontend.dtypes import DType, as_dtype
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor, concrete
 from msc.numpy.creation import Data, asarray
+from msc.numpy.functions import convolve
 from msc.ops.operands import as_float, cast, promoted
+from msc.ops.outside import on_arrays
 
 __all__ = [
     "apply_over_axes", "argwhere", "array_equiv", "array_split", "array_str", "asfarray", "atleast_3d", "bartlett",
@@ -36,43 +38,33 @@ def _typed(x: Tensor, dtype: Any) -> Tensor:
     return x if dtype is None else cast(x, as_dtype(dtype))
 
 
-def _plain(value: Any, what: str) -> Any:
-    """Tensors as arrays, also those in lists."""
-    if isinstance(value, Tensor):
-        return concrete(value, what)
-    return [_plain(v, what) for v in value] if isinstance(value, list | tuple) else value
-
-
-_NARROW = {np.dtype(np.int64): np.int32, np.dtype(np.float64): np.float32}
+_NARROW: dict[Any, Any] = {np.dtype(np.int64): np.int32, np.dtype(np.float64): np.float32}
 
 
 def _by_numpy(name: str) -> Callable[..., Any]:
     """NumPy's own function on the elements; 64 bits become 32, as in MindSpore."""
     function: Any = getattr(np, name)
 
-    def tensors(found: Any) -> Any:
+    def narrow(found: Any) -> Any:
         if isinstance(found, tuple | list):
-            return tuple(tensors(f) for f in found)
+            return tuple(map(narrow, found))
         array = np.asarray(found)
-        narrow: Any = _NARROW.get(array.dtype, array.dtype)
-        return Tensor.of(np.ascontiguousarray(array.astype(narrow)))
+        return array.astype(_NARROW.get(array.dtype, array.dtype))
 
     def called(*args: Any, **keywords: Any) -> Any:
-        given = [_plain(v, name) for v in args]
-        named = {n: _plain(v, name) for n, v in keywords.items() if n != "dtype"}
-        result = tensors(function(*given, **named))
+        named = {n: v for n, v in keywords.items() if n != "dtype"}
+        result = on_arrays(name, lambda given, other: narrow(function(*given, **other)), args, named)
         return _typed(result, keywords.get("dtype")) if isinstance(result, Tensor) else result
 
     called.__name__ = called.__qualname__ = name
-    called.__doc__ = f"NumPy's {name} on the elements, outside of compiled graphs."
+    called.__doc__ = f"NumPy's {name} on the elements, outside of compiled graphs; floats have no gradient."
     return called
 
 
 bartlett, blackman, hamming, hanning = map(_by_numpy, ("bartlett", "blackman", "hamming", "hanning"))
 digitize, intersect1d, setdiff1d = map(_by_numpy, ("digitize", "intersect1d", "setdiff1d"))
 histogram2d, histogramdd, histogram_bin_edges = map(_by_numpy, ("histogram2d", "histogramdd", "histogram_bin_edges"))
-geomspace, unwrap, correlate = map(_by_numpy, ("geomspace", "unwrap", "correlate"))
-polyadd, polyder, polyint, polymul, polysub = map(_by_numpy, ("polyadd", "polyder", "polyint", "polymul", "polysub"))
+geomspace = _by_numpy("geomspace")
 diag_indices, ix_ = map(_by_numpy, ("diag_indices", "ix_"))
 tril_indices_from, triu_indices_from = map(_by_numpy, ("tril_indices_from", "triu_indices_from"))
 ravel_multi_index = _by_numpy("ravel_multi_index")
@@ -360,6 +352,72 @@ def piecewise(x: Data, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> T
     for condition, function in zip(conditions, chosen, strict=True):
         result = ops.where(condition, given(function), result)
     return result
+
+
+def _together(a1: Data, a2: Data) -> list[Tensor]:
+    """The coefficients of two polynomials, of which the shorter one gets zeros in front."""
+    found = [_coefficients(a) for a in (a1, a2)]
+    most = max(x.shape[0] for x in found)
+    return [ops.pad(x, (most - x.shape[0], 0)) for x in found]
+
+
+def _coefficients(p: Data) -> Tensor:
+    x = ops.ravel(asarray(p))
+    return cast(x, dtypes.float32) if x.dtype is dtypes.float64 else x
+
+
+def polyadd(a1: Data, a2: Data) -> Tensor:
+    """The sum of two polynomials."""
+    return ops.add(*_together(a1, a2))
+
+
+def polysub(a1: Data, a2: Data) -> Tensor:
+    """The difference of two polynomials."""
+    return ops.sub(*_together(a1, a2))
+
+
+def polymul(a1: Data, a2: Data) -> Tensor:
+    """The product of two polynomials."""
+    a, b = map(_coefficients, (a1, a2))
+    return cast(convolve(a, b), promoted(a.dtype, b.dtype))
+
+
+def polyder(p: Data, m: int = 1) -> Tensor:
+    """The m-th derivative of a polynomial."""
+    found = _coefficients(p)
+    for _ in range(m):
+        count = found.shape[0] - 1
+        found = ops.mul(ops.narrow(found, 0, 0, count), Tensor(np.arange(count, 0, -1), found.dtype))
+    return found
+
+
+def polyint(p: Data, m: int = 1, k: Any = None) -> Tensor:
+    """The m-th integral of a polynomial, with constants `k`."""
+    found = as_float(_coefficients(p))
+    given = [0] * m if k is None else list(k) if isinstance(k, list | tuple) else [k] * m
+    for number in given:
+        count = found.shape[0]
+        found = ops.div(found, Tensor(np.arange(count, 0, -1), found.dtype))
+        found = ops.concat([found, ops.reshape(cast(asarray(number), found.dtype), (1,))], 0)
+    return found
+
+
+def correlate(a: Data, v: Data, mode: str = "valid") -> Tensor:
+    """The sums of products of two vectors at all shifts."""
+    x, y = asarray(a), asarray(v)
+    if y.shape[0] > x.shape[0]:
+        return ops.flip(correlate(y, x, mode), 0)
+    found = convolve(x, ops.flip(y, 0), mode)
+    dtype = promoted(x.dtype, y.dtype)
+    return cast(found, found.dtype if dtype is dtypes.float64 else dtype)
+
+
+def unwrap(p: Data, discont: float = 3.141592653589793, axis: int = -1) -> Tensor:
+    """Angles with multiples of a turn added, so that neighbours differ by less than `discont`."""
+    x = as_float(asarray(p))
+    turns = on_arrays("unwrap", lambda a: np.unwrap(a, discont, axis).astype(a.dtype) - a, ops.stop_gradient(x))
+    found = ops.add(x, turns)
+    return cast(found, dtypes.float32) if found.dtype is dtypes.float64 else found
 
 
 def polyval(p: Data, x: Data) -> Tensor:

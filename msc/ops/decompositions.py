@@ -1,6 +1,7 @@
 """Linear algebra of square matrices: factors, inverses, determinants, solutions of equations.
 
-LAPACK computes them, by way of NumPy, outside of compiled graphs, which are split there. What has a gradient says it.
+LAPACK computes them, by way of NumPy, outside of compiled graphs, which are split there. Gradients are formulas of
+operations that have gradients, so that derivatives of all orders are there.
 """
 
 # Values of user programs and lambdas of operators are of any type.
@@ -15,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from msc.frontend import dtypes
-from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiValueError
-from msc.frontend.modes import Hooks
-from msc.frontend.tensor import Tensor, concrete
+from msc.frontend.tensor import Tensor
 from msc.ops import arithmetic, comparison, creation, joining, linear, reductions, selection, shapes, unary
 from msc.ops.operands import as_float
+from msc.ops.outside import on_arrays
 from msc.ops.primitive import operator
 from msc.support.arrays import Array
 
@@ -73,20 +73,6 @@ __all__ = [
     "solve_triangular",
     "svd",
 ]  # fmt: skip
-
-
-def on_arrays(name: str, function: Callable[..., Any], *inputs: Tensor, bprop: Callable[..., Any] | None = None) -> Any:
-    """What a function of arrays gives for tensors; `bprop(*inputs, out, dout)` says its gradient."""
-
-    def run(*given: Tensor) -> Any:
-        found = function(*(concrete(x, name) for x in given))
-        if isinstance(found, tuple):
-            return tuple(Tensor.of(np.array(part)) for part in found)
-        return Tensor.of(np.array(found))
-
-    if INSTALLED.builder is None:
-        return run(*inputs)
-    return Hooks.with_bprop(run, bprop, inputs, name)
 
 
 def _checked(x: Tensor, name: str) -> Tensor:
@@ -328,9 +314,33 @@ def _plu(a: Array) -> tuple[Array, Array]:
     return factors, pivots
 
 
+def _lu_bprop(x: Tensor, out: Any, dout: Any) -> tuple[Tensor, ...]:
+    """The gradient of packed factors: of the square block of both, to which what lies below or beside it gives."""
+    packed, pivots = out
+    rows, columns = x.shape[-2:]
+    k, counts = min(rows, columns), dout[0]
+    p, lower, upper = lu_unpack(packed, pivots)
+    l1, u1 = joining.narrow(lower, -2, 0, k), joining.narrow(upper, -1, 0, k)
+    square = joining.narrow(joining.narrow(counts, -2, 0, k), -1, 0, k)
+    by_l, by_u, beyond = linear.matmul(transposed(l1), creation.tril(square, -1)), creation.triu(square), None
+    by_u = linear.matmul(by_u, transposed(u1))
+    if rows > columns:
+        l2, given = joining.narrow(lower, -2, k, rows - k), joining.narrow(counts, -2, k, rows - k)
+        beyond = transposed(solve(u1, transposed(given)))
+        by_u = arithmetic.sub(by_u, linear.matmul(transposed(l2), given))
+    elif columns > rows:
+        u2, given = joining.narrow(upper, -1, k, columns - k), joining.narrow(counts, -1, k, columns - k)
+        beyond = solve(transposed(l1), given)
+        by_l = arithmetic.sub(by_l, linear.matmul(given, transposed(u2)))
+    inner = arithmetic.add(creation.tril(by_l, -1), creation.triu(by_u))
+    found = transposed(solve(u1, transposed(solve(transposed(l1), inner))))
+    found = found if beyond is None else joining.concat([found, beyond], -2 if rows > columns else -1)
+    return (linear.matmul(p, found),)
+
+
 def lu_factor(a: Tensor) -> tuple[Tensor, Tensor]:
     """The factors L and U in one matrix, and the exchanges of rows, from 0 on (Int32)."""
-    packed, pivots = on_arrays("lu_factor", _plu, _checked(a, "lu_factor"))
+    packed, pivots = on_arrays("lu_factor", _plu, _checked(a, "lu_factor"), bprop=_lu_bprop)
     return packed, arithmetic.sub(pivots, 1)
 
 
@@ -359,7 +369,7 @@ def lu_unpack(
 
 def lu(a: Tensor, permute_l: bool = False) -> Any:
     """P, L and U with P L U = a, or P L and U."""
-    packed, pivots = on_arrays("lu", _plu, as_float(a))
+    packed, pivots = on_arrays("lu", _plu, as_float(a), bprop=_lu_bprop)
     p, lower, upper = lu_unpack(packed, pivots)
     return (linear.matmul(p, lower), upper) if permute_l else (p, lower, upper)
 
@@ -468,27 +478,28 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
     return on_arrays("geqrf", packed, as_float(input))
 
 
-def _reflected(packed: Array, tau: Array, columns: int) -> Array:
-    """The first columns of the product of Householder's reflections."""
-    rows = packed.shape[-2]
-    made = np.zeros((*packed.shape[:-2], rows, columns), packed.dtype)
-    for batch in np.ndindex(*packed.shape[:-2]):
-        q = np.eye(rows, columns, dtype=packed.dtype)
-        for k in reversed(range(tau.shape[-1])):
-            v = np.concatenate([np.zeros(k), [1], packed[batch][k + 1 :, k]]).astype(packed.dtype)
-            q -= tau[batch][k] * np.outer(v, v @ q)
-        made[batch] = q
+def _reflected(packed: Tensor, tau: Tensor, columns: int) -> Tensor:
+    """The first columns of the product of Householder's reflections, one after the other from the last on."""
+    rows, count = packed.shape[-2], tau.shape[-1]
+    vectors = arithmetic.add(
+        creation.tril(joining.narrow(packed, -1, 0, count), -1), creation.eye(rows, count, packed.dtype)
+    )
+    made = creation.eye(rows, columns, packed.dtype)
+    for k in reversed(range(count)):
+        v = joining.narrow(vectors, -1, k, 1)
+        factor = shapes.expand_dims(joining.narrow(tau, -1, k, 1), -1)
+        made = arithmetic.sub(made, arithmetic.mul(factor, linear.matmul(v, linear.matmul(transposed(v), made))))
     return made
 
 
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """The columns of Q of what `geqrf` packs."""
-    return on_arrays("orgqr", lambda a, tau: _reflected(a, tau, a.shape[-1]), input, input2)
+    return _reflected(input, input2, input.shape[-1])
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q times `other`, or `other` times Q, for the Q that `geqrf` packs, which may be transposed."""
-    q = on_arrays("ormqr", lambda a, t: _reflected(a, t, a.shape[-2]), input, tau)
+    q = _reflected(input, tau, input.shape[-2])
     q = transposed(q) if transpose else q
     return linear.matmul(q, other) if left else linear.matmul(other, q)
 

@@ -16,7 +16,7 @@ import numpy as np
 from msc.frontend import dtypes
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.settings import unused
-from msc.frontend.tensor import Tensor, concrete, tensor_method
+from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops import (
     activation,
     arithmetic,
@@ -34,6 +34,7 @@ from msc.ops import (
 )
 from msc.ops.operands import as_float, cast, only_tensor, pair
 from msc.ops.operators import shapes as operators
+from msc.ops.outside import on_arrays
 
 __all__ = [
     "add_flags", "adjoint", "approximate_equal", "arctan2", "array_to_scalar", "atleast_1d", "atleast_2d",
@@ -238,26 +239,19 @@ def approximate_equal(x: Tensor, y: Tensor, tolerance: float = 1e-5) -> Tensor:
     return comparison.less(unary.abs(arithmetic.sub(x, y)), tolerance)
 
 
-def on_numpy(name: str, function: Callable[..., Any], *inputs: Any, dtype: Any = None) -> Tensor:
-    """What NumPy gives for the elements, outside of graphs."""
-    arrays = [concrete(x, name) if isinstance(x, Tensor) else x for x in inputs]
-    found = np.asarray(function(*arrays))
-    return Tensor.of(np.array(found, dtype))
-
-
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of integers."""
-    return on_numpy("gcd", np.gcd, *pair("gcd", input, other))
+    return on_arrays("gcd", np.gcd, *pair("gcd", input, other))
 
 
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple of integers."""
-    return on_numpy("lcm", np.lcm, *pair("lcm", input, other))
+    return on_arrays("lcm", np.lcm, *pair("lcm", input, other))
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number after one on the way to the other."""
-    return on_numpy("nextafter", np.nextafter, *pair("nextafter", input, other))
+    return on_arrays("nextafter", np.nextafter, *pair("nextafter", input, other))
 
 
 def population_count(input_x: Tensor) -> Tensor:
@@ -266,7 +260,7 @@ def population_count(input_x: Tensor) -> Tensor:
     def count(x: Any) -> Any:
         return np.unpackbits(x[..., None].view(np.uint8), axis=-1).sum(-1, dtype=np.uint8)
 
-    return on_numpy("population_count", count, input_x)
+    return on_arrays("population_count", count, input_x)
 
 
 def eps(x: Tensor) -> Tensor:

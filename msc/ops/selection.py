@@ -57,8 +57,10 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor
 @tensor_method("masked_select")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds, along one axis. How many is known only when it runs."""
-    array, where = np.broadcast_arrays(concrete(input, "masked_select"), concrete(mask, "masked_select"))
-    return Tensor.of(array[where.astype(bool)])
+    shape = np.broadcast_shapes(input.shape, mask.shape)
+    where = np.broadcast_to(concrete(mask, "masked_select"), shape).astype(bool)
+    x = input if input.shape == shape else apply("broadcast_to", input, shape=shape)
+    return apply("gather", ravel(x), Tensor.of(np.flatnonzero(where)), axis=0)
 
 
 @tensor_method("nonzero")
@@ -78,11 +80,13 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
 
     The places are Int64 for an input of that type, else Int32.
     """
-    array = concrete(only_tensor(input, "unique"), "unique")
-    found, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    x = only_tensor(input, "unique")
+    array = concrete(x, "unique")
+    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     places = np.argsort(order, kind="stable")[inverse].reshape(array.shape)
-    return Tensor.of(found[order]), Tensor.of(places.astype(np.int64 if array.dtype == np.int64 else np.int32))
+    found = apply("gather", ravel(x), Tensor.of(first[order]), axis=0)
+    return found, Tensor.of(places.astype(np.int64 if array.dtype == np.int64 else np.int32))
 
 
 @tensor_method("unique")
@@ -96,7 +100,7 @@ def _method_unique(
     values, places = unique(self)
     order = np.argsort(concrete(values), kind="stable") if sorted else np.arange(values.size)
     inverse = np.argsort(order, kind="stable")[concrete(places)]
-    found = [Tensor.of(concrete(values)[order])]
+    found = [apply("gather", values, Tensor.of(order), axis=0)]
     if return_inverse:
         found.append(Tensor.of(inverse.astype(np.int64)))
     if return_counts:

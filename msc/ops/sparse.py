@@ -12,7 +12,7 @@ import numpy as np
 from msc.frontend import dtypes
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete, tensor_method
-from msc.ops import arithmetic, creation, linear, scattering, shapes, unary
+from msc.ops import arithmetic, creation, linear, scattering, selection, shapes, unary
 from msc.ops.operands import cast
 from msc.support.argument_values import described
 
@@ -128,11 +128,9 @@ class COOTensor(_Sparse):
 
     def coalesce(self) -> COOTensor:
         """With each index once."""
-        places, values = concrete(self.indices), concrete(self.values)
-        found, inverse = np.unique(places, axis=0, return_inverse=True)
-        total = np.zeros(len(found), values.dtype)
-        np.add.at(total, inverse.reshape(-1), values)
-        return COOTensor(Tensor(found), Tensor(total), self._shape)
+        found, inverse = np.unique(concrete(self.indices), axis=0, return_inverse=True)
+        total = scattering.unsorted_segment_sum(self.values, Tensor(inverse.reshape(-1)), len(found))
+        return COOTensor(Tensor(found), total, self._shape)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, COOTensor):
@@ -237,7 +235,12 @@ def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
     """The elements that are not 0, with their places (Int64)."""
     array = concrete(tensor, "dense_to_sparse_coo")
     places = np.argwhere(array)
-    return COOTensor(Tensor(places), Tensor.of(np.array(array[tuple(places.T)])), array.shape)
+    return COOTensor(Tensor(places), _values_at(tensor, places.T), array.shape)
+
+
+def _values_at(tensor: Tensor, places: Any) -> Tensor:
+    flat = np.ravel_multi_index(tuple(places), tensor.shape)
+    return selection.gather(shapes.ravel(tensor), Tensor.of(np.asarray(flat, np.int64)), 0)
 
 
 def dense_to_sparse_csr(tensor: Tensor) -> CSRTensor:
@@ -245,9 +248,7 @@ def dense_to_sparse_csr(tensor: Tensor) -> CSRTensor:
     array = concrete(tensor, "dense_to_sparse_csr")
     rows, columns = np.nonzero(array)
     begins = np.searchsorted(rows, np.arange(array.shape[0] + 1)).astype(np.int32)
-    return CSRTensor(
-        Tensor(begins), Tensor(columns.astype(np.int32)), Tensor.of(np.array(array[rows, columns])), array.shape
-    )
+    return CSRTensor(Tensor(begins), Tensor(columns.astype(np.int32)), _values_at(tensor, (rows, columns)), array.shape)
 
 
 tensor_method("to_coo")(dense_to_sparse_coo)

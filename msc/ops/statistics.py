@@ -25,7 +25,6 @@ from msc.ops import (
     joining,
     linear,
     methods,
-    odds,
     ordering,
     reductions,
     scattering,
@@ -33,7 +32,8 @@ from msc.ops import (
     shapes,
     unary,
 )
-from msc.ops.operands import as_float, cast
+from msc.ops.operands import as_float, cast, only_tensor
+from msc.ops.outside import on_arrays
 
 __all__ = [
     "accumulate_n", "addbmm", "addr", "bartlett_window", "batch_dot", "bidense", "bincount", "blackman_window",
@@ -71,19 +71,31 @@ def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Te
 
 
 def quantile(input: Tensor, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where a share q of the elements is below, between neighbours linearly."""
-    return _quantile(np.quantile, "quantile", input, q, axis, keepdims)
+    """Where a share q of the elements is below, between neighbours linearly; NaN beside a NaN."""
+    unknown = reductions.any(unary.isnan(input), axis, keepdims)
+    return selection.where(unknown, float("nan"), nanquantile(input, q, axis, keepdims))
 
 
 def nanquantile(input: Tensor, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The same of the elements that are no NaN."""
-    return _quantile(np.nanquantile, "nanquantile", input, q, axis, keepdims)
-
-
-def _quantile(function: Any, name: str, x: Tensor, q: Any, axis: int | None, keepdims: bool) -> Tensor:
-    return odds.on_numpy(
-        name, lambda a, share: function(a, share, axis=axis, keepdims=keepdims), x, q, dtype=x.dtype.numpy
+    """The same of the elements that are no NaN; the axes of q come first."""
+    x = shapes.ravel(input) if axis is None else shapes.movedim(input, axis, -1)
+    share = cast(only_tensor(q, "quantile"), dtypes.float64)
+    rows = ordering.sort(selection.where(unary.isnan(x), float("inf"), x), -1)[0]
+    counts = reductions.sum(cast(unary.logical_not(unary.isnan(x)), dtypes.float64), -1, True)
+    place = arithmetic.mul(shapes.reshape(share, (-1,)), arithmetic.maximum(arithmetic.sub(counts, 1), 0))
+    below = unary.floor(place)
+    low, high = (
+        selection.gather_elements(rows, rows.ndim - 1, cast(i, dtypes.int64)) for i in (below, unary.ceil(place))
     )
+    rest = cast(arithmetic.sub(place, below), x.dtype)
+    between = arithmetic.add(low, arithmetic.mul(arithmetic.sub(high, low), rest))
+    found = selection.where(comparison.equal(rest, 0), low, between)
+    found = selection.where(comparison.equal(counts, 0), float("nan"), found)
+    found = shapes.reshape(shapes.movedim(found, -1, 0), (*share.shape, *x.shape[:-1]))
+    if not keepdims:
+        return found
+    sizes = [1 if axis is None or i == axis % input.ndim else n for i, n in enumerate(input.shape)]
+    return shapes.reshape(found, (*share.shape, *sizes))
 
 
 def msort(input: Tensor) -> Tensor:
@@ -252,9 +264,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer stands in a vector, or the sum of the weights there."""
     if weights is None:
-        return odds.on_numpy("bincount", lambda x: np.bincount(x, minlength=minlength), input, dtype=np.float32)
-    found = odds.on_numpy("bincount", lambda x, w: np.bincount(x, w, minlength), input, weights)
-    return cast(found, weights.dtype)
+        return cast(on_arrays("bincount", lambda x: np.bincount(x, minlength=minlength), input), dtypes.float32)
+    size = max(int(concrete(input, "bincount").max(initial=-1)) + 1, minlength)
+    return scattering.unsorted_segment_sum(weights, input, size)
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Tensor:
@@ -265,7 +277,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0.0, max: float = 0.0) ->
         low, high = (low - 1, high + 1) if low == high else (low, high)
         return np.histogram(x, bins, (low, high))[0]
 
-    return odds.on_numpy("histc", count, input, dtype=input.dtype.numpy)
+    return cast(on_arrays("histc", lambda x: count(x).astype(x.dtype), input), input.dtype)
 
 
 def bucketize(input: Tensor, boundaries: Sequence[float], *, right: bool = False) -> Tensor:
@@ -282,16 +294,12 @@ def unique_consecutive(
     rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0).reshape(x.shape[dim], -1)
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
-    kept = x.reshape(-1)[new] if dim is None else np.compress(new, x, dim)
+    places = Tensor(np.flatnonzero(new))
+    kept = selection.gather(shapes.ravel(input), places, 0) if dim is None else selection.gather(input, places, dim)
     inverse = (np.cumsum(new) - 1).reshape(x.shape if dim is None else -1)
     counts = np.diff(np.append(np.nonzero(new)[0], len(rows)))
-    found = [
-        kept,
-        *([inverse.astype(np.int64)] if return_inverse else []),
-        *([counts.astype(np.int64)] if return_counts else []),
-    ]
-    tensors = tuple(Tensor.of(np.ascontiguousarray(f)) for f in found)
-    return tensors[0] if len(tensors) == 1 else tensors
+    found = (kept, *([Tensor(inverse)] if return_inverse else []), *([Tensor(counts)] if return_counts else []))
+    return found[0] if len(found) == 1 else found
 
 
 def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
@@ -384,13 +392,9 @@ def inplace_update(x: Tensor, v: Tensor, indices: Any) -> Tensor:
 
 def fill_diagonal_values(input_x: Tensor, *, fill_value: float, wrap: bool = False) -> Tensor:
     """A tensor with another main diagonal."""
-
-    def filled(x: Any) -> Any:
-        made = x.copy()
-        np.fill_diagonal(made, fill_value, wrap)
-        return made
-
-    return odds.on_numpy("FillDiagonal", filled, input_x)
+    mask = np.zeros(input_x.shape, bool)
+    np.fill_diagonal(mask, True, wrap)
+    return selection.masked_fill(input_x, Tensor.of(mask), fill_value)
 
 
 # Sequences of numbers.

@@ -46,7 +46,7 @@ def with_bprop(run: Callable[..., Any], bprop: Callable[..., Any] | None, args: 
         marked = [variable(record, t) if is_float(t) else t for t in outputs]
         markers = [operation_of(record, t) for t, o in zip(marked, outputs, strict=True) if t is not o]
         if markers:
-            call = _Call(name, bprop, as_called, result, marked, form)
+            call = _Call(name, bprop, as_called, marked, form)
             custom = CustomGradient(
                 [record.ssa(t) for t in values],
                 markers[-1],
@@ -108,7 +108,6 @@ class _Call:
     name: str
     bprop: Callable[..., Any] | None
     args: tuple[Any, ...]
-    out: Any
     marked: Sequence[Tensor]
     form: Any
 
@@ -122,7 +121,8 @@ class _Call:
             raise ApiTypeError("MSC0856", f"{self.name} has no gradient", help=help_)
         record = standing.record
         counts = [record.tensor(reverse.of(standing.ssa(t))) if is_float(t) else t for t in self.marked]
-        given = (*standing.of(self.args), standing.of(self.out), fill(self.form, counts))
+        out = standing.of(fill(self.form, self.marked))  # Their gradients are those of second order.
+        given = (*standing.of(self.args), out, fill(self.form, counts))
         found = _called(self.bprop, given, {})
         parts = found if isinstance(found, tuple | list) else (found,)
         if len(parts) < len(self.args):

@@ -41,6 +41,7 @@ from msc.ops import (
     windows,
 )
 from msc.ops.operands import cast
+from msc.ops.outside import on_arrays
 from msc.ops.primitive import operator
 
 __all__ = [
@@ -334,9 +335,8 @@ def _inverse_permutation(input_x: Sequence[int]) -> tuple[int, ...]:
 
 def _unravel(indices: Tensor, dims: Tensor) -> Tensor:
     """Coordinates `[rank, n]` of flat places."""
-    return odds.on_numpy(
-        "UnravelIndex", lambda i, d: np.stack(np.unravel_index(i, tuple(d))), indices, dims, dtype=indices.dtype.numpy
-    )
+    found = on_arrays("UnravelIndex", lambda i, d: np.stack(np.unravel_index(i, tuple(d))), indices, dims)
+    return cast(found, indices.dtype)
 
 
 def _euclidean(x: Tensor, axes: Any, *, keep_dims: bool = False) -> Tensor:
