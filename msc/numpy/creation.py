@@ -12,6 +12,7 @@ from msc import ops
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.tensor import Number, Tensor, value_of
+from msc.ops.creation import numbers_between
 from msc.ops.operands import cast
 
 __all__ = [
@@ -140,12 +141,14 @@ def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: D
 
 def linspace(start: Number, stop: Number, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Tensor:
     """So many numbers from start to stop, which is one of them unless `endpoint` is False."""
-    return Tensor.of(np.linspace(start, stop, num, endpoint).astype(as_dtype(dtype or dtypes.float32).numpy))
+    found = numbers_between(start, stop, np.linspace(0, 1, num, endpoint))
+    return ops.cast(found, as_dtype(dtype or dtypes.float32))
 
 
 def logspace(start: Number, stop: Number, num: int = 50, endpoint: bool = True, base: float = 10.0) -> Tensor:
     """Base to the numbers of `linspace`."""
-    return Tensor.of(np.logspace(start, stop, num, endpoint, base).astype(np.float32))
+    exponents = numbers_between(start, stop, np.linspace(0, 1, num, endpoint))
+    return ops.cast(ops.pow(Tensor(float(base), dtypes.float64), exponents), dtypes.float32)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = dtypes.float32) -> Tensor:

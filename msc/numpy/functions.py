@@ -16,6 +16,7 @@ from msc.numpy.creation import Data, array, asarray, numpys
 from msc.ops.operands import as_float, only_tensor, pair
 from msc.ops.outside import on_arrays
 from msc.ops.reductions import length
+from msc.support.arrays import Array
 
 __all__ = [
     "allclose", "append", "apply_along_axis", "argsort", "around", "array_equal", "atleast_1d", "atleast_2d",
@@ -289,7 +290,11 @@ def bincount(x: Data, weights: Data = None, minlength: int = 0) -> Tensor:
 
 def histogram(a: Data, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements lie between neighbouring edges, and the edges."""
-    counts, edges = on_arrays("histogram", lambda x: np.histogram(x, bins, range), asarray(a))
+
+    def counted(x: Array) -> Any:
+        return np.histogram(x, bins, range)
+
+    counts, edges = on_arrays("histogram", counted, asarray(a))
     return ops.cast(counts, dtypes.float32), ops.cast(edges, dtypes.float32)
 
 

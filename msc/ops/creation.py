@@ -14,6 +14,7 @@ from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_python
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Number, Tensor, tensor_method
 from msc.ops.operands import cast, flexible, only_tensor
+from msc.ops.outside import on_arrays
 from msc.ops.shapes import Sizes, sizes_of
 
 __all__ = [
@@ -118,6 +119,8 @@ def arange(start: Number = 0, end: Number | None = None, step: Number = 1, *, dt
     wanted = (
         as_dtype(dtype) if dtype else dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int64
     )
+    if any(isinstance(v, Tensor) and v.dtype.is_float for v in (first, last, step)):
+        return on_arrays("arange", lambda *ends: np.arange(*ends).astype(wanted.numpy), first, last, step)
     return Tensor.of(np.arange(*numbers).astype(wanted.numpy))
 
 
@@ -138,13 +141,20 @@ def _steps(function: str, steps: Any) -> int:
 
 def linspace(start: Number, end: Number, steps: int) -> Tensor:
     """So many numbers from `start` to `end`, both included, at equal distances; Float32."""
-    first, last = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    return Tensor.of(np.linspace(first, last, _steps("linspace", steps)).astype(np.float32))
+    return cast(numbers_between(start, end, np.linspace(0, 1, _steps("linspace", steps))), dtypes.float32)
+
+
+def numbers_between(start: Number | Tensor, end: Number | Tensor, shares: Any) -> Tensor:
+    """Numbers that lie at shares of the way from one to another, in Float64."""
+    first, last = (cast(only_tensor(v, "linspace"), dtypes.float64) for v in (start, end))
+    way = apply("mul", apply("sub", last, first), Tensor.of(np.asarray(shares, np.float64)))
+    return apply("add", first, way)
 
 
 def logspace(start: Number, end: Number, steps: int, base: int = 10, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """Base to the numbers of `linspace`."""
-    return Tensor.of(np.logspace(start, end, _steps("logspace", steps), base=base).astype(as_dtype(dtype).numpy))
+    exponents = numbers_between(start, end, np.linspace(0, 1, _steps("logspace", steps)))
+    return cast(apply("pow", Tensor(float(base), dtypes.float64), exponents), as_dtype(dtype))
 
 
 def eye(n: int, m: int | None = None, dtype: DTypeLike = dtypes.float32) -> Tensor:

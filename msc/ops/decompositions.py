@@ -215,6 +215,13 @@ def qr(input: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     if mode not in ("reduced", "complete"):
         raise ApiValueError("MSC0203", f"qr: mode is {mode!r}, not 'reduced' or 'complete'")
 
+    x = as_float(input)
+    rows, columns = x.shape[-2:]
+    if columns > rows:  # The first columns give Q; its products with the others are the rest of R.
+        q, r = qr(joining.narrow(x, -1, 0, rows), mode)
+        rest = linear.matmul(transposed(q), joining.narrow(x, -1, rows, columns - rows))
+        return q, joining.concat([r, rest], -1)
+
     def factors(a: Array) -> Any:
         return tuple(np.linalg.qr(a, mode))
 
@@ -227,7 +234,10 @@ def qr(input: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
         found = arithmetic.add(dq, linear.matmul(q, symmetric))
         return (linear.matmul(found, transposed(inverse(r))),)
 
-    return on_arrays("qr", factors, as_float(input), bprop=bprop)
+    has_gradient = mode == "reduced" or rows == columns
+    return on_arrays(
+        "qr of mode 'complete'" if not has_gradient else "qr", factors, x, bprop=bprop if has_gradient else None
+    )
 
 
 def svd(input: Tensor, full_matrices: bool = False, compute_uv: bool = True) -> Any:
@@ -261,6 +271,8 @@ def svd(input: Tensor, full_matrices: bool = False, compute_uv: bool = True) -> 
             whole = arithmetic.add(whole, linear.matmul(u, transposed(rest)))
         return (whole,)
 
+    if full_matrices and compute_uv and x.shape[-1] != x.shape[-2]:
+        return on_arrays("svd with full_matrices", factors, x)
     found = on_arrays("svd", factors, x, bprop=bprop)
     return found if compute_uv else found[0]
 

@@ -24,6 +24,7 @@ from msc.ops import (
     unary,
 )
 from msc.ops.operands import cast, only_tensor
+from msc.ops.outside import on_arrays
 
 __all__ = [
     "bernoulli_ext", "gamma", "laplace", "multinomial_with_replacement", "randint_like", "random_categorical",
@@ -67,16 +68,22 @@ def _drawn(name: str, seed: int | None, function: Callable[[Any], Any], dtype: A
 
 def gamma(shape: Any, alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
     """Numbers of the gamma distribution with a shape and a rate."""
-    a, b = (np.asarray(only_tensor(v, "gamma")) for v in (alpha, beta))
-    size = (*shapes.sizes_of(shape), *np.broadcast_shapes(a.shape, b.shape))
-    return _drawn("gamma", seed, lambda draws: draws.gamma(a, 1 / b, size), dtypes.float32)
+
+    def numbers(a: Any, b: Any) -> Any:
+        size = (*shapes.sizes_of(shape), *np.broadcast_shapes(a.shape, b.shape))
+        return _drawn("gamma", seed, lambda draws: draws.gamma(a, 1 / b, size), dtypes.float32).asnumpy()
+
+    return on_arrays("gamma", numbers, *(only_tensor(v, "gamma") for v in (alpha, beta)))
 
 
 def random_gamma(shape: Any, alpha: Tensor, seed: int | None = None) -> Tensor:
     """Numbers of the gamma distribution with a shape and rate 1."""
-    a = np.asarray(only_tensor(alpha, "random_gamma"))
-    size = (*shapes.sizes_of(shape), *a.shape)
-    return _drawn("random_gamma", seed, lambda draws: draws.gamma(a, 1.0, size), alpha.dtype)
+
+    def numbers(a: Any) -> Any:
+        size = (*shapes.sizes_of(shape), *a.shape)
+        return _drawn("random_gamma", seed, lambda draws: draws.gamma(a, 1.0, size), alpha.dtype).asnumpy()
+
+    return on_arrays("random_gamma", numbers, only_tensor(alpha, "random_gamma"))
 
 
 def random_poisson(shape: Any, rate: Tensor, seed: int | None = None, dtype: Any = dtypes.float32) -> Tensor:

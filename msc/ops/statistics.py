@@ -458,7 +458,7 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 def fills(x: Tensor, value: Any) -> Tensor:
     """A number everywhere in the shape of a tensor."""
-    return creation.full_like(x, value.item() if isinstance(value, Tensor) else value)
+    return cast(creation.full(x.shape, value), x.dtype)
 
 
 for _function in (

@@ -163,10 +163,12 @@ _NAMES: dict[str, str] = {
         "ops.CTCLoss ops.CTCLossV2 ops.bounding_box_decode ops.bounding_box_encode ops.Median ops.DynamicGRUV2 "
         "ops.DynamicRNN ops.cov mnp.cov "
     ),
-    "NumPy computes it from the elements, as a result without a gradient": (
-        "ops.FillDiagonal ops.Geqrf ops.LuUnpack ops.NextAfter ops.Orgqr ops.Ormqr ops.lu ops.lu_factor "
-        "ops.nanquantile ops.quantile mnp.correlate mnp.intersect1d mnp.polyadd mnp.polyder mnp.polyint mnp.polymul "
-        "mnp.polysub mnp.setdiff1d mnp.unwrap "
+    "it refuses a gradient: NumPy computes it from the elements": (
+        "ops.Geqrf ops.NextAfter mnp.intersect1d mnp.setdiff1d "
+    ),
+    "it is compared with central differences in tests/drawn_gradients; it has no points of its own": (
+        "ops.FillDiagonal ops.LuUnpack ops.Orgqr ops.Ormqr ops.lu ops.lu_factor ops.nanquantile ops.quantile "
+        "mnp.correlate mnp.polyadd mnp.polyder mnp.polyint mnp.polymul mnp.polysub mnp.unwrap "
     ),
     "it rounds to integers and back; tests/unit/train/test_quantised_training.py trains through it": (
         "nn.ActQuant nn.Conv2dBnFoldQuant nn.Conv2dBnFoldQuantOneConv nn.Conv2dBnWithoutFoldQuant nn.Conv2dQuant "

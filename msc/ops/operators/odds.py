@@ -220,7 +220,14 @@ def ctc_greedy_decoder(
     inputs: Tensor, sequence_length: Tensor, merge_repeated: bool = True
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The most likely classes of steps without blanks (the last class): indices, values, shape, -log of chances."""
-    x, lengths = concrete(inputs, "ctc_greedy_decoder"), concrete(sequence_length, "ctc_greedy_decoder")
+
+    def decoded(x: Any, lengths: Any) -> Any:
+        return _decoded(x, lengths, merge_repeated)
+
+    return on_arrays("ctc_greedy_decoder", decoded, inputs, sequence_length)
+
+
+def _decoded(x: Any, lengths: Any, merge_repeated: bool) -> tuple[Any, ...]:
     blank, rows = x.shape[2] - 1, list[list[int]]()
     best = x.argmax(2)
     for b, length in enumerate(lengths):
@@ -235,7 +242,7 @@ def ctc_greedy_decoder(
     values = np.array([c for row in rows for c in row], np.int64)
     shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
     score = np.array([[-sum(x[t, b].max() for t in range(int(n)))] for b, n in enumerate(lengths)], x.dtype)
-    return Tensor(places), Tensor(values), Tensor(shape), Tensor(score)
+    return places, values, shape, score
 
 
 # Layers.
