@@ -16,6 +16,7 @@ from msc.frontend.tensor import Number, Tensor, tensor_method
 from msc.ops.operands import cast, flexible, only_tensor
 from msc.ops.outside import on_arrays
 from msc.ops.shapes import Sizes, sizes_of
+from msc.support.arrays import Array
 
 __all__ = [
     "arange", "empty", "eye", "fill", "from_numpy", "full", "full_like", "linspace", "logspace", "meshgrid",
@@ -120,8 +121,13 @@ def arange(start: Number = 0, end: Number | None = None, step: Number = 1, *, dt
         as_dtype(dtype) if dtype else dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int64
     )
     if any(isinstance(v, Tensor) and v.dtype.is_float for v in (first, last, step)):
-        return on_arrays("arange", lambda *ends: np.arange(*ends).astype(wanted.numpy), first, last, step)
-    return Tensor.of(np.arange(*numbers).astype(wanted.numpy))
+        return on_arrays("arange", lambda *_: _numbers(numbers, wanted), first, last, step)
+    return Tensor.of(_numbers(numbers, wanted))
+
+
+def _numbers(ends: Sequence[Any], dtype: DType) -> Array:
+    numbers: Any = np.arange(*ends)
+    return numbers.astype(dtype.numpy)
 
 
 def range(start: Number, end: Number, step: Number, maxlen: int = 1000000) -> Tensor:

@@ -463,7 +463,7 @@ def matrix_norm(
     x = x if dtype is None else shapes.cast(x, dtype)
     infinite = ord in (float("inf"), float("-inf"))
     if ord == "fro":
-        found = unary.sqrt(reductions.sum(unary.square(x), (-2, -1)))
+        found = reductions.norm(x, 2, (-2, -1))
     elif ord in ("nuc", 2, -2):
         s = svd(x, compute_uv=False)
         found = (

@@ -74,7 +74,7 @@ def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
 @tensor_method("cumprod")
 def cumprod(input: Tensor, dim: int) -> Tensor:
     """The products of the elements up to each one along an axis."""
-    return _running(input, dim, "mul", "cumprod")
+    return running(input, dim, "mul", "cumprod")
 
 
 @flexible
@@ -90,7 +90,7 @@ def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     return values, cast_to(places, dtypes.int32)
 
 
-def _running(x: Tensor, axis: int, operation: str, function: str, **properties: bool) -> Tensor:
+def running(x: Tensor, axis: int, operation: str, function: str, **properties: bool) -> Tensor:
     """Doubling steps: after each one an element joins twice as many before it."""
     a = axis_of(x, axis, function)
     size, step = x.shape[a], 1
@@ -103,7 +103,7 @@ def _running(x: Tensor, axis: int, operation: str, function: str, **properties: 
 
 def _running_extreme(x: Tensor, axis: int, operation: str, comparison: str) -> tuple[Tensor, Tensor]:
     a = axis_of(x, axis, operation)
-    values = _running(x, a, operation, operation, to_first=True)
+    values = running(x, a, operation, operation, to_first=True)
     places = apply("iota", shape=x.shape, axis=a, dtype=dtypes.int64)
     marked = apply("select", apply(comparison, x, values), places, mul(places, 0))
-    return values, _running(marked, a, "maximum", operation)
+    return values, running(marked, a, "maximum", operation)

@@ -105,8 +105,7 @@ def msort(input: Tensor) -> Tensor:
 
 def logcumsumexp(input: Tensor, axis: int) -> Tensor:
     """The log of the sums of e^x up to each element along an axis."""
-    most = reductions.amax(input, axis, True)
-    return arithmetic.add(unary.log(reductions.cumsum(unary.exp(arithmetic.sub(input, most)), axis)), most)
+    return ordering.running(as_float(input), axis, "log_add_exp", "logcumsumexp")
 
 
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
@@ -160,22 +159,13 @@ def vecdot(x: Tensor, y: Tensor, *, axis: int = -1) -> Tensor:
 
 def vector_norm(x: Tensor, ord: float = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """A norm of vectors."""
-    x = as_float(x if dtype is None else cast(x, as_dtype(dtype)))
-    axes = tuple(range(x.ndim)) if axis is None else axis
-    size = unary.abs(x)
-    if ord == float("inf"):
-        return reductions.amax(size, axes, keepdims)
-    if ord == float("-inf"):
-        return reductions.amin(size, axes, keepdims)
-    if ord == 0:
-        return reductions.sum(cast(comparison.not_equal(size, 0), x.dtype), axes, keepdims)
-    return arithmetic.pow(reductions.sum(arithmetic.pow(size, float(ord)), axes, keepdims), 1 / ord)
+    return reductions.norm(x, ord, axis, keepdims, dtype=dtype)
 
 
 def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     """The entries of an axis, scaled to a norm where theirs is larger."""
     rest = tuple(i for i in range(input.ndim) if i != axis % input.ndim)
-    norms = arithmetic.pow(reductions.sum(arithmetic.pow(unary.abs(input), float(p)), rest, True), 1 / p)
+    norms = reductions.norm(input, p, rest, True)
     scale = arithmetic.div(maxnorm, arithmetic.add(norms, 1e-7))
     return arithmetic.mul(input, selection.where(norms > maxnorm, scale, 1.0))
 

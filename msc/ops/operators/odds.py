@@ -348,7 +348,7 @@ def _unravel(indices: Tensor, dims: Tensor) -> Tensor:
 
 def _euclidean(x: Tensor, axes: Any, *, keep_dims: bool = False) -> Tensor:
     """The root of the sum of squares along axes."""
-    return unary.sqrt(reductions.sum(unary.square(x), shapes.sizes_of(axes), keep_dims))
+    return reductions.norm(x, 2, shapes.sizes_of(axes), keep_dims)
 
 
 def _count_non_zero(x: Tensor, *, dims: Any = None) -> Tensor:
