@@ -126,8 +126,8 @@ def arange(start: Number = 0, end: Number | None = None, step: Number = 1, *, dt
 
 
 def _numbers(ends: Sequence[Any], dtype: DType) -> Array:
-    numbers: Any = np.arange(*ends)
-    return numbers.astype(dtype.numpy)
+    arange_: Any = np.arange
+    return arange_(*ends).astype(dtype.numpy)
 
 
 def range(start: Number, end: Number, step: Number, maxlen: int = 1000000) -> Tensor:
