@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-RECIPES = ("mnist", "mnist-augmented", "cifar", "image-folder")
+RECIPES = ("mnist", "mnist-augmented", "cifar", "image-folder", "csv", "text")
 ENGINES = ("msc", "torch", "torch-v2", "mindspore")
-BATCH = 32
+BATCH, COLUMNS, LONGEST = 32, 20, 64
 MEAN, STD = [0.4914, 0.4822, 0.4465], [0.247, 0.243, 0.261]
 
 
@@ -43,7 +43,7 @@ def pictures(recipe: str, rows: int) -> tuple[Any, Any]:
 
 
 def source(recipe: str, rows: int) -> Path:
-    """A folder with the pictures: MNIST's and CIFAR's files, or JPEG files of 500x375 in two folders; made once."""
+    """A folder with the data, made once: MNIST's and CIFAR's files, JPEG files of 500x375 in two folders, a text file."""
     kind = "mnist" if recipe.startswith("mnist") else recipe
     root = Path(tempfile.gettempdir()) / f"msc-benchmark-{kind}-{rows}"
     if root.is_dir():
@@ -51,6 +51,9 @@ def source(recipe: str, rows: int) -> Path:
     root.mkdir()
     if kind == "image-folder":
         _write_jpegs(root, rows)
+        return root
+    if kind in ("csv", "text"):
+        (root / f"data.{kind}").write_text("\n".join(_lines(kind, rows)) + "\n")
         return root
     images, labels = pictures(recipe, rows)
     if kind == "mnist":
@@ -62,6 +65,18 @@ def source(recipe: str, rows: int) -> Path:
         records = np.concatenate([labels.astype("u1")[:, None], planes], 1)
         (root / "data_batch_1.bin").write_bytes(records.tobytes())
     return root
+
+
+def _lines(kind: str, rows: int) -> Iterator[str]:
+    """A table of numbers with the names of its columns, or texts of 8 to 64 words."""
+    draws = np.random.default_rng(0)
+    if kind == "csv":
+        yield ",".join(f"c{k}" for k in range(COLUMNS))
+    for _ in range(rows):
+        if kind == "csv":
+            yield ",".join(f"{number:.6g}" for number in draws.normal(size=COLUMNS))
+        else:
+            yield " ".join(f"w{k}" for k in draws.integers(0, 2100, draws.integers(8, LONGEST + 1)))
 
 
 def _write_jpegs(root: Path, rows: int) -> None:
@@ -77,6 +92,16 @@ def _write_jpegs(root: Path, rows: int) -> None:
 
 def mindspore_like(ds: Any, vision: Any, transforms: Any, int32: Any, recipe: str, rows: int) -> Iterable[Any]:
     """The pipeline in the API that msc and MindSpore have in common."""
+    path = str(source(recipe, rows) / f"data.{recipe}")
+    if recipe == "csv":
+        data = ds.CSVDataset(path, column_defaults=[0.0] * COLUMNS, shuffle=True).batch(BATCH)
+        return data.create_tuple_iterator(num_epochs=-1, output_numpy=True)
+    if recipe == "text":
+        words = ds.text.Vocab.from_list([f"w{k}" for k in range(2000)], ["<pad>", "<unk>"])
+        steps = [ds.text.WhitespaceTokenizer(), ds.text.Lookup(words, "<unk>")]
+        data = ds.TextFileDataset(path, shuffle=True).map(steps, "text")
+        data = data.padded_batch(BATCH, pad_info={"text": ([LONGEST], 0)})
+        return data.create_tuple_iterator(num_epochs=-1, output_numpy=True)
     if recipe == "image-folder":
         data = ds.ImageFolderDataset(str(source(recipe, rows)), shuffle=True)
         steps = [vision.RandomCropDecodeResize(224), vision.RandomHorizontalFlip(), vision.HWC2CHW()]
@@ -119,6 +144,8 @@ def of_torch(recipe: str, rows: int) -> Iterable[Any]:
 
     torch: Any = importlib.import_module("torch")
 
+    if recipe in ("csv", "text"):
+        return _lines_of_torch(torch, recipe, rows)
     images, labels = pictures(recipe, rows) if recipe != "image-folder" else (None, np.zeros(rows, np.int32))
     files = sorted(source(recipe, rows).glob("*/*.jpg"))
     mean, std = (np.array(v, np.float32)[:, None, None] for v in (MEAN, STD))
@@ -154,6 +181,25 @@ def of_torch(recipe: str, rows: int) -> Iterable[Any]:
             return made(k), int(labels[k])
 
     return torch.utils.data.DataLoader(Rows(), BATCH, shuffle=True)
+
+
+def _lines_of_torch(torch: Any, recipe: str, rows: int) -> Iterable[Any]:
+    """Rows of a table in memory, or lines whose words are looked up and padded, as PyTorch's programs do."""
+    path = source(recipe, rows) / f"data.{recipe}"
+    if recipe == "csv":
+        table = torch.from_numpy(np.loadtxt(path, np.float32, delimiter=",", skiprows=1))
+        return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(table), BATCH, shuffle=True)
+    numbers = {f"w{k}": k + 2 for k in range(2000)}
+
+    def joined(texts: list[str]) -> Any:
+        made = torch.zeros(len(texts), LONGEST, dtype=torch.int32)
+        for row, text in zip(made, texts, strict=True):
+            found = [numbers.get(word, 1) for word in text.split()]
+            row[: len(found)] = torch.tensor(found, dtype=torch.int32)
+        return (made,)
+
+    lines = path.read_text().splitlines()
+    return torch.utils.data.DataLoader(lines, BATCH, shuffle=True, collate_fn=joined)
 
 
 def of_torchvision(recipe: str, rows: int) -> Iterable[Any]:
@@ -275,7 +321,9 @@ def main() -> None:
 def _best_of(recipe: str, rows: int, options: Any) -> dict[str, tuple[float, float]]:
     engines: dict[str, Engine] = {}
     for name in ENGINES:
-        if (name == "mindspore" and not options.mindspore) or (name == "torch-v2" and recipe == "image-folder"):
+        if (name == "mindspore" and not options.mindspore) or (
+            name == "torch-v2" and recipe in ("image-folder", "csv", "text")
+        ):
             continue
         python = options.mindspore if name == "mindspore" else sys.executable
         try:

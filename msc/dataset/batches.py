@@ -172,14 +172,16 @@ class PaddedBatchDataset(BatchDataset):
         if len(wanted) != values[0].ndim:
             refuse(f"pad_info of '{column}'", str(wanted), f"a shape of rank {values[0].ndim}")
         sizes = [int(own) if n in (None, -1) else int(n) for n, own in zip(wanted, largest, strict=True)]
-        return np.stack([_padded(value, sizes, fill) for value in values])
+        return _padded(values, sizes, fill)
 
 
-def _padded(value: Array, sizes: list[int], fill: Any) -> Array:
-    """A value in a larger array; what is longer is cut, as MindSpore does."""
-    made = np.full(sizes, "" if value.dtype.kind == "U" else (fill or 0), value.dtype)
-    inside = tuple(slice(min(n, m)) for n, m in zip(value.shape, sizes, strict=True))
-    made[inside] = value[inside]
+def _padded(values: list[Array], sizes: list[int], fill: Any) -> Array:
+    """Values in one larger array; what is longer is cut, as MindSpore does."""
+    dtype = np.result_type(*{value.dtype for value in values})
+    made = np.full((len(values), *sizes), "" if dtype.kind == "U" else (fill or 0), dtype)
+    for row, value in enumerate(values):
+        inside = tuple(slice(min(n, m)) for n, m in zip(value.shape, sizes, strict=True))
+        made[(row, *inside)] = value[inside]
     return made
 
 
@@ -245,7 +247,7 @@ class BucketBatchDataset(PaddedBatchDataset):
             return self.joined(values, name)
         shape, fill = (None, 0) if self._pads is None else self._pads[name]
         wanted = [most if n in (None, -1) else int(n) for n in (shape or [None] * values[0].ndim)]
-        return np.stack([_padded(value, wanted, fill) for value in values])
+        return _padded(values, wanted, fill)
 
     def size(self) -> int:
         return Dataset.size(self)

@@ -23,6 +23,7 @@ from msc.dataset.images import corrupt
 from msc.dataset.sources import IndexedDataset
 from msc.dataset.values import Array, Row
 from msc.frontend.settings import unused
+from msc.support.diagnostics import MscError
 from msc.support.plain_files import content
 
 
@@ -152,16 +153,40 @@ class CSVDataset(IndexedDataset):
         return names(f"the first line of '{self._files[0]}'", [name.strip() for name in first])
 
     @cached_property
-    def _records(self) -> list[tuple[Array, ...]]:
-        return [record for path in self._files for record in self._read(path)]
+    def _values(self) -> list[Array | list[Array]]:
+        """The columns of all files: arrays of numbers, lists of strings."""
+        parts = zip(*(self._read(path) for path in self._files), strict=True)
+        return [
+            np.concatenate(part) if isinstance(part[0], np.ndarray) else [text for texts in part for text in texts]
+            for part in parts
+        ]
 
-    def _read(self, path: Path) -> list[tuple[Array, ...]]:
-        found: list[tuple[Array, ...]] = []
-        for line, record in records(path, self._delimiter)[1 if self._has_header else 0 :]:
+    def _read(self, path: Path) -> list[Array | list[Array]]:
+        """The columns of a file; with a mistake field by field, so that the first one is told."""
+        found = records(path, self._delimiter)[1 if self._has_header else 0 :]
+        try:
+            fields = zip(*(record for _, record in found), strict=True) if found else [()] * len(self.columns)
+            return [self._column(k, values) for k, values in zip(range(len(self.columns)), fields, strict=True)]
+        except (ValueError, OverflowError, MscError):
+            return self._one_by_one(path, found)
+
+    def _column(self, place: int, fields: Sequence[str]) -> Array | list[Array]:
+        default = "" if self._defaults is None else self._defaults[place]
+        if isinstance(default, int):
+            return np.array([int(field.strip() or default) for field in fields], np.int32)
+        if isinstance(default, float):
+            with np.errstate(over="ignore"):  # What is too large for Float32 is infinite.
+                return np.array([float(field.strip() or default) for field in fields]).astype(np.float32)
+        return [string(field or str(default), self._files[0], 0) for field in fields]
+
+    def _one_by_one(self, path: Path, found: list[tuple[int, list[str]]]) -> list[Array | list[Array]]:
+        columns: list[list[Array]] = [[] for _ in self.columns]
+        for line, record in found:
             if len(record) != len(self.columns):
                 raise corrupt(path, f"line {line} has {len(record)} fields, not {len(self.columns)}")
-            found.append(tuple(self._value(k, field, path, line) for k, field in enumerate(record)))
-        return found
+            for k, (column, field) in enumerate(zip(columns, record, strict=True)):
+                column.append(self._value(k, field, path, line))
+        return [column if column[0].dtype.kind == "U" else np.stack(column) for column in columns]
 
     def _value(self, place: int, field: str, path: Path, line: int) -> Array:
         default = "" if self._defaults is None else self._defaults[place]
@@ -175,17 +200,13 @@ class CSVDataset(IndexedDataset):
             raise corrupt(path, f"line {line}: {field!r} in column '{self.columns[place]}' is not {wanted}") from None
 
     def total(self) -> int:
-        return len(self._records)
-
-    @cached_property
-    def _columns_of_numbers(self) -> list[Array] | None:
-        kinds = [] if self._defaults is None else [type(default) for default in self._defaults]
-        if not kinds or str in kinds or not self._records:
-            return None
-        return [np.stack(values) for values in zip(*self._records, strict=True)]
+        return len(self._values[0])
 
     def arrays(self) -> Sequence[Array] | None:
-        return self._columns_of_numbers
+        kinds = [str] if self._defaults is None else [type(default) for default in self._defaults]
+        if str in kinds or not self.total():
+            return None
+        return [values for values in self._values if isinstance(values, np.ndarray)]
 
     def row(self, index: int) -> Row:
-        return self._records[index]
+        return tuple(np.asarray(values[index]) for values in self._values)
