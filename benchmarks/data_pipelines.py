@@ -43,7 +43,7 @@ def pictures(recipe: str, rows: int) -> tuple[Any, Any]:
 
 
 def source(recipe: str, rows: int) -> Path:
-    """A folder with the data, made once: MNIST's and CIFAR's files, JPEG files of 500x375 in two folders, a text file."""
+    """A folder with the data, made once: files of MNIST or CIFAR, JPEG files of 500x375 in two folders, a text file."""
     kind = "mnist" if recipe.startswith("mnist") else recipe
     root = Path(tempfile.gettempdir()) / f"msc-benchmark-{kind}-{rows}"
     if root.is_dir():
@@ -321,9 +321,7 @@ def main() -> None:
 def _best_of(recipe: str, rows: int, options: Any) -> dict[str, tuple[float, float]]:
     engines: dict[str, Engine] = {}
     for name in ENGINES:
-        if (name == "mindspore" and not options.mindspore) or (
-            name == "torch-v2" and recipe in ("image-folder", "csv", "text")
-        ):
+        if (name == "mindspore" and not options.mindspore) or (name == "torch-v2" and recipe not in RECIPES[:3]):
             continue
         python = options.mindspore if name == "mindspore" else sys.executable
         try:

@@ -122,7 +122,10 @@ class Lookup(Transform):
 
     def __call__(self, *values: Any) -> Array:
         words = array("Lookup", values[0])
-        found = [self._number(str(word)) for word in words.reshape(-1)]
+        number = self._vocab.number
+        found = [number(word) for word in words.reshape(-1).tolist()]
+        if None in found:
+            found = [self._number(str(word)) for word in words.reshape(-1)]
         return np.asarray(found, self._dtype).reshape(words.shape)
 
     def _number(self, word: str) -> int:
