@@ -40,6 +40,9 @@ WHOLE = "ms.whole"
 COMPACT = "ms.compact"
 """Of an argument of the entry function that lies in memory like any array, whatever its open sizes, and of a kernel's
 parameter that takes it: a map from the sizes among the kernel's arguments to the extents of its dimensions."""
+COUNTS = "ms.counts"
+"""Of a result of the entry function: for each dimension the name of the result (i64, no dimensions) that says how many
+of its elements are meant; "" where all are."""
 INSIDE = "ms.inside"
 """Of an `ms.extract_slice` or `ms.insert_slice` along an open size: its index is computed to lie in what is valid."""
 KERNEL_SIZES, KERNEL_VALID = "gk.sizes", "gk.valid"

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
+from xdsl.utils.hints import isa
 
 from msc.dialects.arrays import Array, dtype_text, element_dtype, numpy_dtype, type_text
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME
+from msc.dialects.open_sizes import COUNTS
 from msc.ir.storage_order import inverse, order_of
 from msc.ir.typed import shaped_type
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -70,6 +72,17 @@ def declared(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> De
         tuple(shape if order is None else (shape[axis] for axis in inverse(order))),
         order,
     )
+
+
+def named_results(function: FuncOp, results: Sequence[Array]) -> dict[str, Array]:
+    """The results of an entry function by name, as long as the lengths among them say (`ms.counts`), without these."""
+    given = [attributes.data for attributes in function.res_attrs or ()]
+    names = [a.data if isinstance(a := d.get(MS_NAME), StringAttr) else f"output{k}" for k, d in enumerate(given)]
+    lists = [c if isa(c := d.get(COUNTS), ArrayAttr[StringAttr]) else () for d in given]
+    counts = {name: [n.data for n in of] for name, of in zip(names, lists, strict=True)}
+    found = dict(zip(names, results, strict=True))
+    lengths = {n: int(found[n]) for of in counts.values() for n in of if n}
+    return {n: a[tuple(slice(lengths.get(c)) for c in counts[n])] for n, a in found.items() if n not in lengths}
 
 
 def note_sizes(found: dict[str, int], name: str, names: Sequence[str], shape: Sequence[int]) -> None:

@@ -67,7 +67,7 @@ class CompiledModel:
         self._states = tuple(k for k, t in enumerate(signature.inputs) if t.result is not None)
         self._has_narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
         is_dense = all(t.is_dense and not t.order for t in (*signature.inputs, *signature.outputs))
-        self._plain = is_dense and not self._states and not self._has_narrow
+        self._plain = is_dense and not self._states and not self._has_narrow and not signature.lengths
         """Whether a call is no more than checked arrays: nothing is updated, moved or decoded."""
         self._restore = _restore_of(signature)
         self._is_single = self._restore is _only
@@ -169,7 +169,7 @@ class CompiledModel:
         results = self._outputs_of(inputs)
         self._run(inputs, results)
         results = [a if a.flags.c_contiguous else a.copy() for a in results]
-        return self.ordered(inputs, self._decoded(results) if self._has_narrow else results)
+        return self._meant(inputs, self._decoded(results) if self._has_narrow else results)
 
     def ordered(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
         """All results after a call on checked inputs: the outputs, with the inputs that it updated in their places."""
@@ -178,6 +178,22 @@ class CompiledModel:
         for number, position in sorted(places):
             results.insert(number, inputs[position])
         return tuple(results)
+
+    def _meant(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
+        """All results after a call, as long as data decided, without these lengths."""
+        results = self.ordered(inputs, outputs)
+        if not self._signature.lengths:
+            return results
+        named = {t.name: a for t, a in zip(self._signature.outputs, outputs, strict=True)}
+        lengths = {name: int(named[name]) for name in self._signature.lengths}
+        parts = {
+            id(named[t.name]): tuple(slice(lengths.get(name)) for name in t.counts)
+            for t in self._signature.outputs
+            if t.counts
+        }
+        hidden = {id(named[name]) for name in lengths}
+        kept = [array for array in results if id(array) not in hidden]
+        return tuple(np.ascontiguousarray(a[parts[id(a)]]) if id(a) in parts else a for a in kept)
 
     def _check_states(self, inputs: Sequence[Array], given: Sequence[object]) -> None:
         """An array that is updated must be the caller's own. Raises MSC0614 for one that would have to be copied."""
@@ -334,7 +350,7 @@ class CompiledModel:
         checked = self.check(inputs)
         outputs = self._outputs_of(checked)
         self.profile_into(checked, outputs, seconds)
-        return self.ordered(checked, outputs)
+        return self._meant(checked, outputs)
 
     def profile_into(
         self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64], *, shared: bool = False

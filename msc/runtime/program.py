@@ -72,7 +72,8 @@ class TensorSpec:
     result, counted among all results. Dimension k is dimension `order[k]` of the tensor that people see, if that is
     given: memory holds the transposed tensor. One that is `compact` lies like any array of the call's shape. `indices`
     are the least and the greatest that each element may be: a call looks at them first. `reals` are the scale and the
-    zero point of integers that stand for reals, `(integer - zero) * scale`.
+    zero point of integers that stand for reals, `(integer - zero) * scale`. Of dimension k the first elements are
+    meant, as many as the output called `counts[k]` says, if that is given.
     """
 
     name: str
@@ -87,6 +88,7 @@ class TensorSpec:
     indices: tuple[int, int] | None = None
     compact: bool = False
     reals: tuple[float, int] | None = None
+    counts: tuple[str, ...] = ()
 
     @property
     def public_order(self) -> tuple[int, ...]:
@@ -105,10 +107,11 @@ class TensorSpec:
         return tuple(n if b is None else b.at(sizes) for n, b in zip(self.shape, self.bounds, strict=True))
 
     def named_shape(self, names: Sequence[str]) -> tuple[int | str, ...]:
-        """The shape, what calls decide as text over the sizes' names."""
-        if not self.bounds:
-            return self.shape
-        return tuple(n if b is None else b.text(names) for n, b in zip(self.shape, self.bounds, strict=True))
+        """The shape, what calls decide as text over the sizes' names, what data decide by the name of the length."""
+        bounds, counts = self.bounds or (None,) * len(self.shape), self.counts or ("",) * len(self.shape)
+        return tuple(
+            count or (n if b is None else b.text(names)) for n, b, count in zip(self.shape, bounds, counts, strict=True)
+        )
 
     @property
     def is_dense(self) -> bool:
@@ -172,11 +175,16 @@ class Signature:
 
     @property
     def results(self) -> tuple[TensorSpec, ...]:
-        """What a call gives, in order: outputs, and the inputs that it updates."""
+        """What a call gives, in order: outputs, and the inputs that it updates; lengths of outputs are none."""
         results = list(self.outputs)
         for tensor in sorted((t for t in self.inputs if t.result is not None), key=lambda t: t.result or 0):
             results.insert(tensor.result or 0, tensor)
-        return tuple(results)
+        return tuple(tensor for tensor in results if tensor.name not in self.lengths)
+
+    @property
+    def lengths(self) -> frozenset[str]:
+        """The names of outputs that say of how many elements others consist."""
+        return frozenset(name for tensor in self.outputs for name in tensor.counts if name)
 
     def to_json(self) -> str:
         """One line of ASCII JSON, the same for the same signature."""
@@ -258,6 +266,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
         **({"order": list(tensor.order)} if tensor.order else {}),
         **({"indices": list(tensor.indices)} if tensor.indices is not None else {}),
         **({"scale": tensor.reals[0], "zero": tensor.reals[1]} if tensor.reals is not None else {}),
+        **({"counts": list(tensor.counts)} if tensor.counts else {}),
     }
 
 
@@ -281,8 +290,8 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
     indices = None if given is None else (int(given[0]), int(given[1]))
     scale, zero = data.get("scale"), data.get("zero", 0)
     reals = (float(scale), zero) if isinstance(scale, int | float) and isinstance(zero, int) else None
-    compact = bool(data.get("compact"))
-    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices, compact, reals)
+    compact, counts = bool(data.get("compact")), tuple(map(str, cast(list[object], data.get("counts", []))))
+    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order, indices, compact, reals, counts)
 
 
 def _bound(data: list[int] | None) -> Bound | None:

@@ -53,8 +53,11 @@ def _dtype(tensor: TensorSpec) -> np.dtype[Any]:
 
 
 def _shape(tensor: TensorSpec, sizes: Sequence[SizeSpec]) -> tuple[int | SizeRange, ...]:
-    bounds = tensor.bounds or (None,) * len(tensor.shape)
-    return tuple(n if b is None else _range(b, sizes) for n, b in zip(tensor.public_shape, bounds, strict=True))
+    bounds, counts = tensor.bounds or (None,) * len(tensor.shape), tensor.counts or ("",) * len(tensor.shape)
+    return tuple(
+        SizeRange(count, 0, n) if count else n if b is None else _range(b, sizes)
+        for n, b, count in zip(tensor.public_shape, bounds, counts, strict=True)
+    )
 
 
 def _range(bound: Bound, sizes: Sequence[SizeSpec]) -> SizeRange:

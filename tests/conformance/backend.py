@@ -18,6 +18,8 @@ from msc.driver.artifacts.model_on_call import ModelOnCall, Specialisations
 from msc.importers.imported import Imported
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
+from msc.interp.inputs import named_results
+from msc.ir.entry import find_entry
 from msc.ir.verification import verify_module
 from msc.runtime.narrow_types import codes_of, values_of
 
@@ -68,7 +70,9 @@ class Specialised:
 def interpreted(imported: Imported) -> Run:
     """A module run by the interpreter."""
     verify_module(imported.module)
-    return lambda inputs: named(imported, evaluate(imported.module, inputs, imported.weights))
+    entry = find_entry(imported.module)
+    assert entry is not None
+    return lambda inputs: named_results(entry, evaluate(imported.module, inputs, imported.weights))
 
 
 def named(imported: Imported, results: Sequence[Array]) -> Mapping[str, Array]:

@@ -164,15 +164,17 @@ def _shape_text(tensor: TensorSpec, signature: Signature) -> str:
     """Sizes, and what of them is valid where that depends on the call: `(batch of 64)x10`."""
     bounds = tensor.bounds or (None,) * len(tensor.shape)
     names = [size.c_name for size in signature.sizes]
+    lengths = {other.name: f"*{other.c_name}" for other in signature.outputs}
     parts = [
-        str(n) if bound is None else f"({_bound_text(bound, names)} of {n})"
-        for n, bound in zip(tensor.shape, bounds, strict=True)
+        str(n) if bound is None and not count else f"({lengths[count] if count else _bound_text(bound, names)} of {n})"
+        for n, bound, count in zip(tensor.shape, bounds, tensor.counts or ("",) * len(tensor.shape), strict=True)
     ]
     enough = ", rows as long as the call says" if any(bounds) and tensor.is_dense else ""
     return ("x".join(parts) or "scalar") + enough
 
 
-def _bound_text(bound: Bound, names: Sequence[str]) -> str:
+def _bound_text(bound: Bound | None, names: Sequence[str]) -> str:
+    assert bound is not None
     terms = [name if c == 1 else f"{c} * {name}" for c, name in zip(bound.coefficients, names, strict=True) if c]
     text = " + ".join([*terms, *([str(bound.constant)] if bound.constant else [])])
     return text if bound.divisor == 1 else f"({text}) / {bound.divisor}"

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
+from xdsl.utils.hints import isa
 
 from msc.codegen.c.types import CArrayType, buffer_type, no_c_form
 from msc.dialects.loop import BufferSliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE, MS_SCALE, MS_ZERO
 from msc.dialects.ms.structure import ParameterOp
-from msc.dialects.open_sizes import COMPACT, WHOLE, argument_sizes, valid_tensor
+from msc.dialects.open_sizes import COMPACT, COUNTS, WHOLE, argument_sizes, valid_tensor
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entries, find_entry
 from msc.ir.index_bounds import index_bounds
@@ -174,6 +175,13 @@ def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
     return list(main.arg_attrs)
 
 
+def _counts(attributes: DictionaryAttr) -> tuple[str, ...]:
+    """The names of the outputs that say how long the dimensions are."""
+    given = attributes.data.get(COUNTS)
+    names = given.data if isa(given, ArrayAttr[StringAttr]) else ()
+    return tuple(name.data for name in names)
+
+
 def _reals(attributes: DictionaryAttr) -> tuple[float, int] | None:
     """The scale and the zero point of integers that stand for reals."""
     scale, zero = attributes.data.get(MS_SCALE), attributes.data.get(MS_ZERO)
@@ -199,9 +207,8 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: EntryPl
             order = order_of(attributes.data) or ()
             indices = index_bounds(attributes)
             compact, reals = COMPACT in attributes.data, _reals(attributes)
-            tensors.append(
-                TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices, compact, reals)
-            )
+            own = (name, "", dtype, buffer.shape, bounds, whole, codes, result, order, indices, compact, reals)
+            tensors.append(TensorSpec(*own, _counts(attributes)))
             return MemoryPlace(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")

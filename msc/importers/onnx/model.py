@@ -14,7 +14,7 @@ from xdsl.ir import Block, Region
 from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.attributes import MS_CODES, MS_NAME
 from msc.dialects.ms.shapes import shape_text, tensor_type
-from msc.dialects.open_sizes import DIMENSIONS
+from msc.dialects.open_sizes import COUNTS, DIMENSIONS
 from msc.importers.failures import UnknownSize, failure, shown
 from msc.importers.imported import Imported
 from msc.importers.onnx.builder import Builder
@@ -24,12 +24,12 @@ from msc.importers.onnx.reading.model_file import opsets
 from msc.importers.onnx.reading.tensors import TensorReader, dimension_name, dimension_names, dtype_of, input_shape
 from msc.importers.onnx.reading.text import check_text
 from msc.importers.onnx.unsupported import check_supported
-from msc.importers.onnx.values import OnnxValue, known
+from msc.importers.onnx.values import Count, OnnxValue, known
 from msc.importers.onnx.walking import NodeContext, Scope, Walker
 from msc.interp.inputs import note_sizes
 from msc.ir.entry import ENTRY
 from msc.support.diagnostics import did_you_mean
-from msc.support.naming import identifier, value_hint
+from msc.support.naming import identifier, unique, value_hint
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,22 @@ def _input(info: ValueInfoProto, argument: OnnxValue, binding: Binding) -> Dicti
     return DictionaryAttr({**_named(info.name, argument).data, **dims})
 
 
-def _named(name: str, value: OnnxValue) -> DictionaryAttr:
-    """The attributes of an argument or a result: its name, and the type whose codes it has."""
+def _counts(outputs: Sequence[tuple[str, OnnxValue]]) -> dict[Count, str]:
+    """The lengths of outputs that data decide, each named for the first output that has it."""
+    found, taken = dict[Count, str](), {name for name, _ in outputs}
+    for name, value in outputs:
+        for count in value.counts.values():
+            if count not in found:
+                found[count] = unique(f"{name}_count", taken)
+                taken.add(found[count])
+    return found
+
+
+def _named(name: str, value: OnnxValue, counts: Mapping[Count, str] | None = None) -> DictionaryAttr:
+    """The attributes of an argument or a result: its name, the type whose codes it has, which lengths data decide."""
+    if counts and value.counts:
+        names = [StringAttr(counts[value.counts[a]] if a in value.counts else "") for a in range(value.rank)]
+        return DictionaryAttr({**_named(name, value).data, COUNTS: ArrayAttr(names)})
     codes = {MS_CODES: StringAttr(NARROW[value.narrow].dtype.name)} if value.narrow is not None else {}
     return DictionaryAttr({MS_NAME: StringAttr(name), **codes})
 
@@ -185,10 +199,13 @@ def _module(
     inputs: Sequence[DictionaryAttr],
     outputs: Sequence[tuple[str, OnnxValue]],
 ) -> Imported:
+    counts = _counts(outputs)
+    given = ArrayAttr([_named(output, value, counts) for output, value in outputs])
+    outputs = [*outputs, *((name, count.value) for count, name in counts.items())]
     results = [builder.ssa(value) for _, value in outputs]
     entry.add_op(ReturnOp(*results))
     types = [a.type for a in entry.args], [r.type for r in results]
-    given = ArrayAttr([_named(output, value) for output, value in outputs])
+    given = ArrayAttr([*given, *(DictionaryAttr({MS_NAME: StringAttr(name)}) for name in counts.values())])
     function = FuncOp(ENTRY, types, Region(entry), arg_attrs=ArrayAttr(inputs), res_attrs=given)
     module = ModuleOp([*builder.declarations(), function], sym_name=StringAttr(name))
     return Imported(module, builder.parameters, tuple(output for output, _ in outputs))

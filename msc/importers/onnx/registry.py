@@ -19,6 +19,7 @@ Importer: TypeAlias = Callable[["Node"], "Slot | Sequence[Slot]"]
 _FAMILIES = (
     "activations",
     "arithmetic",
+    "choosing",
     "constants",
     "control",
     "convolution",

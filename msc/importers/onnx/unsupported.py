@@ -16,7 +16,6 @@ from msc.support.diagnostics import Diagnostic, MscError, near_match
 _LISTED = 20
 
 REASONS: Mapping[str, str] = {
-    "NonMaxSuppression": "how many boxes it selects depends on data",
     "ImageDecoder": "it reads image files",
     "Gradient": "training is not compiled",
     "SVMClassifier": "msc has regressions by support vectors only",

@@ -5,6 +5,7 @@ Whatever depends on nothing but constants is evaluated on the way: a subgraph th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,12 +14,22 @@ from msc.dialects.ms import values as ms_values
 from msc.dialects.ms.shapes import tensor_type
 
 
+@dataclass(frozen=True, eq=False)
+class Count:
+    """How many elements along an axis are meant: a scalar (i64) that the model computes, and the node that says so."""
+
+    value: OnnxValue
+    source: str
+
+
 @dataclass(eq=False)
 class OnnxValue(ms_values.Value):
     """A tensor of the model."""
 
     narrow: int | None = None
     """The ONNX number of the type whose codes the elements are, of a type that msc does not compute on."""
+    counts: Mapping[int, Count] = field(default_factory=dict[int, Count])
+    """The axes of which the first elements are meant, as many as data decide."""
 
 
 @dataclass(eq=False)

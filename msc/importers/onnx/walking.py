@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from msc.importers.failures import failure, shown
 from msc.importers.onnx.builder import Builder
+from msc.importers.onnx.counted import followed, is_counted, meant, refused
 from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading.attributes import check_attributes
@@ -176,8 +177,12 @@ class Walker:
     def _import(
         self, proto: NodeProto, inputs: Sequence[Slot], frame: NodeContext, place: Location, opset: int
     ) -> Sequence[Slot]:
+        inner: list[Slot] = []
+
         def run_graph(graph: GraphProto, values: Sequence[Slot]) -> Sequence[Slot]:
-            return self._subgraph(graph, values, frame, place)
+            found = self._subgraph(graph, values, frame, place)
+            inner.extend(found)
+            return found
 
         def call_function(function: FunctionProto, values: Sequence[Slot]) -> Sequence[Slot]:
             return self._call(function, proto, values, place, writing)
@@ -189,8 +194,11 @@ class Walker:
         node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor, writing, call_function)
         self._builder.location = file_location(place.file, place.line, place.column)
         with Faults(node_label(proto), place, lambda: broken_rule(proto, opset, inputs)):
-            result = import_(node)
-        results = result if isinstance(result, Sequence) else (result,)
+            result = import_(meant(node))
+            results = followed(node, result if isinstance(result, Sequence) else (result,))
+        if is_counted(slot for slot in inner if not any(slot is kept for kept in results)):
+            node.inputs = inner
+            raise refused(node, "a branch or an iteration gives a tensor of such a length")
         if frame.writing is None:
             writing.finish(results)
         return results if narrow is None else [_as_narrow(slot, narrow) for slot in results]

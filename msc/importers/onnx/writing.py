@@ -37,6 +37,7 @@ class Writing:
         """Erase what was written and nothing uses in the end, the outputs excepted."""
         items = [v for slot in outputs for v in (slot.items if isinstance(slot, TensorSequence) else (slot,))]
         kept = {value.ssa for value in items if value is not None}
+        kept |= {count.value.ssa for value in items if value is not None for count in value.counts.values()}
         for op in reversed(self._written):
             if not any(result in kept or result.first_use for result in op.results):
                 op.detach()

@@ -96,6 +96,13 @@ CODES: tuple[Code, ...] = (
         " Lite for Microcontrollers; what it says stands in the message.",
     ),
     Code(
+        "MSC0722",
+        "length that data decide is not usable",
+        "NonZero, Compress, Unique, NonMaxSuppression and loops give as many elements as data decide. The operator"
+        " marked needs that number when the model is compiled: it joins, splits or cuts the axis, or takes all of it. A"
+        " value of the input (`--input-value`) makes the number known.",
+    ),
+    Code(
         "MSC0730",
         "scales of a quantised model are not usable",
         "A tensor of integers lacks a scale where its operator needs one, has several where one is needed, or has one"

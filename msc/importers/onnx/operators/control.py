@@ -11,6 +11,7 @@ from xdsl.ir import Block
 
 from msc.dialects import ms
 from msc.importers.failures import NeedsValues
+from msc.importers.onnx.counted import counted, refused
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.loops import (
     SHORT,
@@ -23,11 +24,14 @@ from msc.importers.onnx.operators.loops import (
 )
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence
+from msc.importers.onnx.values import Count, OnnxValue, Slot, TensorSequence
 from msc.support.diagnostics import DecidedByCall, MscError
 
 MAXIMUM_UNROLLED = 4096
 """Copies of a body that cannot be a loop."""
+
+MAXIMUM_COLLECTED = 1 << 16
+"""Values that a loop collects for which there is memory, where data decide how many there are."""
 
 
 @importer("If")
@@ -119,7 +123,7 @@ def _written(node: Node) -> Sequence[Slot]:
         tensors = [_tensor(node, slot) for slot in results]
         conditions.append(_tensor(node, again))
         if len(tensors) > len(values):
-            _check_collecting(node, limit, first, conditions[0])
+            _check_collecting(node, limit)
         return tensors[: len(values)], [Collected(v) for v in tensors[len(values) :]]
 
     if (first.array is not None and not first.array.all()) or count == 0:
@@ -128,15 +132,15 @@ def _written(node: Node) -> Sequence[Slot]:
     if _holds(first) and _holds(conditions[0]) and limit is not None:
         finals, stacks = loop.repeat(limit if count is None else count)
         return [*finals, *stacks]
-    return loop.repeat_while(first, conditions[0], limit)
+    (finals, stacks), ran = loop.repeat_while(first, conditions[0], limit)
+    return [*finals, *(counted(stack, {0: Count(ran, node.label)}) for stack in stacks)]
 
 
-def _check_collecting(node: Node, limit: OnnxValue | None, first: OnnxValue, again: OnnxValue) -> None:
-    """What a loop collects has a size that is known: that of its iterations. Raises NeedsValues."""
-    for value in (first, again):
-        node.known_value(value, "condition, which decides how many values are collected,")
-    if limit is not None:
-        node.known_value(limit, "trip count, which is how many values are collected,")
+def _check_collecting(node: Node, limit: OnnxValue | None) -> None:
+    """What a loop collects has a size that is known: that of its iterations at most. Raises NeedsValues."""
+    most = None if limit is None else node.known_value(limit, "trip count, which is how many values are collected,")
+    if most is None or int(most.item()) > MAXIMUM_COLLECTED:
+        raise refused(node, f"it collects more than {MAXIMUM_COLLECTED} values, or nothing says how many at most")
 
 
 def _holds(condition: OnnxValue) -> bool:

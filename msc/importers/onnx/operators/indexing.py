@@ -86,36 +86,6 @@ def _one_hot(node: Node) -> OnnxValue:
     return node(ms.SelectOp, hit, on, off)
 
 
-@importer("Compress")
-def _compress(node: Node) -> OnnxValue:
-    """The condition decides the result's shape, so it must be known."""
-    x, chosen = node[0], np.flatnonzero(node.known(1, "condition"))
-    if not node.given("axis"):
-        x = node.reshape(x, (math.prod(node.shape_of(x)),))
-    return node(ms.GatherOp, x, node.constant(chosen.astype(np.int64)), axis=node.int_("axis", 0))
-
-
-@importer("NonZero")
-def _non_zero(node: Node) -> OnnxValue:
-    """Its value decides its shape, so it must be known."""
-    return node.constant(np.array(np.nonzero(node.known(0, "value")), np.int64))
-
-
-@importer("Unique")
-def _unique(node: Node) -> list[OnnxValue]:
-    """Its value decides its shape, so it must be known."""
-    x = node.known(0, "value")
-    axis = node.int_("axis", 0) if node.given("axis") else None
-    found, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
-    inverse = inverse.reshape(-1)
-    if not node.flag("sorted", True):
-        order = np.argsort(first)
-        rank = np.argsort(order)
-        found = np.take(found, order, axis=0 if axis is None else axis)
-        first, inverse, counts = first[order], rank[inverse], counts[order]
-    return [node.constant(found), *(node.constant(a.astype(np.int64)) for a in (first, inverse, counts))]
-
-
 @importer("TopK")
 def _top_k(node: Node) -> list[OnnxValue]:
     """NaN counts as infinity; among equal elements the first comes first."""

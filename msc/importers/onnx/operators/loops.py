@@ -149,29 +149,37 @@ class WrittenLoop:
         collected = loop.results[len(self._changing) :]
         return self._finals(loop.results), [self._value(v, r) for v, r in zip(self._stacks, collected, strict=True)]
 
-    def _new_stack(self, stack: OnnxValue) -> SSAValue:
-        """What is collected, before the first iteration: nothing, or zeros where the number of iterations is open."""
-        if not self._node.builder.has_open_sizes:
+    def _new_stack(self, stack: OnnxValue, *, is_filled: bool = True) -> SSAValue:
+        """What is collected, before the first iteration: nothing, or zeros where it may not be filled."""
+        if is_filled and not self._node.builder.has_open_sizes:
             return _emit(self._node, tensor.EmptyOp([], stack.type))
         zero = self._node.constant(np.zeros((), numpy_dtype(stack.dtype)))
         return self._ssa(self._node(ms.BroadcastToOp, zero, shape=stack.shape))
 
-    def repeat_while(self, first: OnnxValue, again: OnnxValue, limit: OnnxValue | None) -> list[OnnxValue]:
+    def repeat_while(self, first: OnnxValue, again: OnnxValue, limit: OnnxValue | None) -> tuple[Results, OnnxValue]:
         """Run while a condition holds: `first` before the first iteration, `again` of the body before all others.
 
-        And at most `limit` times. An `scf.while` that carries the number of the iteration and the condition in front.
+        And at most `limit` times; how often it ran comes last. An `scf.while` that carries the number of the iteration
+        and the condition in front.
         """
         node = self._node
         with node.builder.inside(self._block):
             following = _emit(node, arith.AddiOp(self._block.args[0], _index(node, 1)))
             given = [self._ssa(self._results[k]) for k in self._changing]
-            node.builder.insert(scf.YieldOp(following, self._condition(again), *given))
+            stacks = map(self._ssa, self._stacks)
+            node.builder.insert(scf.YieldOp(following, self._condition(again), *given, *stacks))
         bound = None if limit is None else self._extent(limit)
-        starts = [_index(node, 0), self._condition(first), *map(self._ssa, self._start())]
+        stacks = (self._new_stack(stack, is_filled=False) for stack in self._stacks)
+        starts = [_index(node, 0), self._condition(first), *map(self._ssa, self._start()), *stacks]
         before = self._checking(starts, bound)
         types = [a.type for a in self._block.args]
         loop = node.builder.insert(scf.WhileOp(starts, types, Region(before), Region(self._block)))
-        return self._finals(loop.results[1:])
+        ran = _emit(node, arith.IndexCastOp(loop.results[0], i64))
+        type_ = tensor_type("i64", ())
+        count = OnnxValue(type_, ssa=_emit(node, tensor.FromElementsOp(ran, result_type=type_)), depends=self._depends)
+        collected = loop.results[1 + len(self._changing) :]
+        found = [self._value(v, r) for v, r in zip(self._stacks, collected, strict=True)]
+        return (self._finals(loop.results[1:]), found), count
 
     def _checking(self, starts: Sequence[SSAValue], bound: SSAValue | None) -> Block:
         """The block that decides whether there is another iteration."""

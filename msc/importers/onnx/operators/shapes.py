@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from msc.dialects import ms
+from msc.importers.onnx.counted import shape_with_counts
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import OnnxValue
@@ -16,12 +17,19 @@ from msc.importers.onnx.values import OnnxValue
 def _shape(node: Node) -> OnnxValue:
     shape = node.shape_of(node[0])
     start, end = node.int_("start", 0), node.int_("end", len(shape)) if node.given("end") else None
+    part = range(len(shape))[start:end]
+    if any(axis in node[0].counts for axis in part):
+        return shape_with_counts(node, shape, node[0].counts, part)
     return node.constant(np.array(shape[start:end], np.int64))
 
 
 @importer("Size")
 def _size(node: Node) -> OnnxValue:
-    return node.constant(np.array(math.prod(node.shape_of(node[0])), np.int64))
+    rest = math.prod(n for axis, n in enumerate(node.shape_of(node[0])) if axis not in node[0].counts)
+    size = node.constant(np.array(rest, np.int64))
+    for count in node[0].counts.values():
+        size = node(ms.MulOp, size, count.value)
+    return size
 
 
 @importer("Reshape")
