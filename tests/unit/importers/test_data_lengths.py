@@ -57,7 +57,7 @@ _REPEATED = helper.make_graph(
     "body",
     [helper.make_tensor_value_info(n, k, s) for n, k, s in (("n", INT, []), ("c", B, []), ("v", F, [4, 6]))],
     [helper.make_tensor_value_info(n, k, s) for n, k, s in (("again", B, []), ("w", F, [4, 6]), ("kept", F, [4, 6]))],
-    [numpy_helper.from_array(np.float32(v), n) for n, v in (("half", 0.5), ("one", 1))],
+    [numpy_helper.from_array(np.array(v, np.float32), n) for n, v in (("half", 0.5), ("one", 1))],
 )
 
 
