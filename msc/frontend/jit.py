@@ -16,6 +16,7 @@ from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import OVERFLOW, ApiTypeError, ApiValueError, at_user_line
 from msc.frontend.modes import FORGETTING, INTERPRETER, Wishes
+from msc.frontend.parallel import is_partitioned
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -189,9 +190,11 @@ class Jitted(Generic[P, R]):
         if self._compilations.get(key, 0) >= MAXIMUM_ENTRIES:
             return self._eager(arguments, "what it depends on changes in every call", "")
         start = time.perf_counter()
-        found = read_call(
-            self.__msc_function__, arguments, self._run_segment, self._fullgraph, self._declined, self._varying
-        )
+        from msc.frontend.sharing import widened
+
+        whole = widened(arguments)
+        fullgraph = self._fullgraph or is_partitioned()
+        found = read_call(self.__msc_function__, whole, self._run_segment, fullgraph, self._declined, self._varying)
         if isinstance(found, Unread):
             return self._eager(arguments, found.diagnostic.message, str(found.diagnostic.location or ""))
         if not hasattr(found, "guards"):
@@ -200,7 +203,7 @@ class Jitted(Generic[P, R]):
                 self.history.add(CompilationEvent("split", split.reason, str(split.place or "")))
             return stopped.result
         captured = cast("Captured", found)
-        entry = self._compile(captured)
+        entry = self._compile(captured, arguments)
         self._compilations[key] = self._compilations.get(key, 0) + 1
         if _is_large(entry):
             entries[:] = [e for e in entries if not _is_large(e)]
@@ -209,12 +212,16 @@ class Jitted(Generic[P, R]):
         self.history.add(CompilationEvent("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
         return self._fitting(lambda: _run(entry, arguments), lambda: arguments)
 
-    def _compile(self, captured: Captured) -> CompiledGraph:
+    def _compile(self, captured: Captured, arguments: Arguments) -> CompiledGraph:
         from msc.frontend.execution import compiled, program_of, runs
         from msc.frontend.reader.updates import UpdatesInPlace, note_updates, updates_of
 
         if not captured.outputs:
             return CompiledGraph(captured, None)
+        if is_partitioned():
+            from msc.frontend.sharing import rank_program
+
+            return CompiledGraph(captured, rank_program(captured, arguments, self._wishes))
         graph = captured.graph
         checks = graph.checks(captured.outputs)
         module = graph.finish([*captured.outputs, *checks.values])

@@ -1,6 +1,8 @@
 """MindSpore's `parallel`: how training is shared among the processes that there are; what needs others is refused.
 
-In every mode but `stand_alone`, a training step takes the gradients of all ranks together (`taken_together`).
+In the modes `data_parallel` and `hybrid_parallel` a training step takes the gradients of all ranks together
+(`taken_together`): each rank runs its own program. In `semi_auto_parallel` and `auto_parallel` graphs are those of all
+ranks, and each rank runs its part (`msc/frontend/sharing.py`); PyNative mode takes gradients together there, too.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from msc.dialects.ranks import current_ranks
+from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.modes import FORGETTING
 from msc.frontend.process_group import refused
 from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
@@ -65,6 +69,7 @@ _DEFAULTS: dict[str, Any] = {
     "optimizer_weight_shard_size": -1,
     "optimizer_weight_shard_aggregated_save": False,
     "sharding_propagation": False,
+    "mesh": "",
 }
 """The settings of MindSpore. What they say of communication has no meaning in one process, and changes nothing."""
 
@@ -116,11 +121,35 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         words = ", ".join(map(repr, ParallelMode.MODE_LIST))
         raise ApiValueError("MSC0895", f"set_auto_parallel_context: parallel_mode is {described(mode)}, not {words}")
     _change("set_auto_parallel_context", _settings, _DEFAULTS, kwargs)
+    for forget in FORGETTING:
+        forget()
+
+
+def is_distributed() -> bool:
+    """Whether several ranks train one network."""
+    return current_ranks().size > 1 and _settings["parallel_mode"] != ParallelMode.STAND_ALONE
+
+
+def is_partitioned() -> bool:
+    """Whether graphs are those of all ranks, of which each runs its part."""
+    modes = (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
+    return current_ranks().size > 1 and _settings["parallel_mode"] in modes
 
 
 def shares_gradients() -> bool:
-    """Whether training steps take the gradients of several ranks together."""
-    return current_ranks().size > 1 and _settings["parallel_mode"] != ParallelMode.STAND_ALONE
+    """Whether training steps take the gradients of several ranks together: not those of a graph of all ranks."""
+    return is_distributed() and not (is_partitioned() and INSTALLED.builder is not None)
+
+
+def mesh_text() -> str:
+    """The mesh of the ranks: as `set_auto_parallel_context(mesh="dp=2,tp=2")` says, or data parallel."""
+    return _settings["mesh"] or f"dp={current_ranks().size}"
+
+
+def optimizer_level() -> int:
+    """What optimizer-parallel ranks share: 0 nothing, 1 and 2 states (and the gradients for them), 3 weights too."""
+    level = _settings["parallel_optimizer_config"].get("optimizer_level", "level1")
+    return int(str(level)[-1]) if _settings["enable_parallel_optimizer"] else 0
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:

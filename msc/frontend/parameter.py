@@ -9,6 +9,7 @@ import numpy as np
 from msc.frontend.boundary import publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.changes import Changes
+from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete, value_of
 from msc.support.wording import a
@@ -22,6 +23,34 @@ class Parameter(Tensor):
 
     `Parameter(default_input, name=None, requires_grad=True)`; a tensor, an array or a number. The memory is its own.
     """
+
+    @property
+    def content(self) -> Any:
+        """The elements; of a parameter that ranks share (`msc/frontend/sharing.py`), gathered from all of them."""
+        value: Any = self.__dict__["content"]
+        if isinstance(value, Placeholder):
+            value = self.__dict__["content"] = value.gathered()  # pyright: ignore
+        return value
+
+    @content.setter
+    def content(self, value: Any) -> None:
+        self.__dict__["content"] = value
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        held = self.__dict__["content"]
+        return of_numpy(held.dtype) if isinstance(held, np.ndarray) else held.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of all of it."""
+        return self.__dict__["content"].shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.__dict__["content"].shape)
 
     varies = False
     """Whether the value changes between calls, as a learning rate does: compiled graphs take it as an argument."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -73,6 +73,13 @@ class PropagateLayouts(ModulePass):
             _Propagation(mesh, function, parameters).run()
 
 
+def wanted_layouts(function: FuncOp, mesh: Mesh) -> Mapping[SSAValue, Layout]:
+    """The layouts that marks want of arguments and parameters, and of values that are made of those alone."""
+    propagation = _Propagation(mesh, function, {})
+    propagation.want()
+    return propagation.wanted
+
+
 @dataclass
 class _Propagation:
     mesh: Mesh
@@ -83,7 +90,7 @@ class _Propagation:
 
     def run(self) -> None:
         block = self.function.body.block
-        self._want(block)
+        self.want()
         for argument, layout in zip(block.args, argument_layouts(self.function, self.mesh, self.wanted), strict=True):
             if layout is not None:
                 self.layouts[argument] = layout
@@ -93,8 +100,9 @@ class _Propagation:
 
     # --- backwards: what marks want of arguments and parameters ---------------------------------------------------
 
-    def _want(self, block: Block) -> None:
-        for op in reversed(list(block.ops)):
+    def want(self) -> None:
+        """Find what marks want."""
+        for op in reversed(list(self.function.body.block.ops)):
             rule = rule_of(op) if op.results and not isinstance(op, FuncOp) else None
             if rule is None:
                 continue

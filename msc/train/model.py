@@ -17,7 +17,7 @@ from msc.dataset.base import Dataset
 from msc.dataset.iterators import Prefetched
 from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.parallel import shares_gradients
+from msc.frontend.parallel import is_distributed
 from msc.frontend.process_group import broadcast_from_first
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
@@ -193,7 +193,7 @@ class Model:
             valid_dataset=None if validation is None else validation[0],
         )
         self._train_network.set_train()
-        if shares_gradients():
+        if is_distributed():
             for parameter in self._train_network.get_parameters():
                 parameter.set_data(Tensor(broadcast_from_first(parameter.name, parameter.asnumpy())))
         feed = batches(dataset, progress.seed, progress.steps, size)

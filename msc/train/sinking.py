@@ -14,6 +14,7 @@ from msc.dataset.values import Row
 from msc.frontend import dtypes
 from msc.frontend.jit import Jitted
 from msc.frontend.modes import in_graph_mode
+from msc.frontend.parallel import is_partitioned
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
@@ -48,7 +49,7 @@ class Sinks:
         outputs: Any = None
         while steps:
             group = [next(feed)]
-            loops = self.loop is not None and in_graph_mode()
+            loops = self.loop is not None and in_graph_mode() and not is_partitioned()
             size = chunk(steps, sum(value.nbytes for value in group[0])) if loops else 1
             group += [next(feed) for _ in range(size - 1)]
             alike = all([v.shape for v in row] == [v.shape for v in group[0]] for row in group)

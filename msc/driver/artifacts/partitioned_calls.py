@@ -1,0 +1,159 @@
+"""One rank's program of a graph that a call captured: layouts from marks and plans, propagated, partitioned, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+
+from msc.analysis.bytes import bytes_of
+from msc.dialects.ms.attributes import MS_MESH, MS_SHARDING
+from msc.dialects.ranks import current_ranks
+from msc.driver.passes.registry import new_context
+from msc.frontend.execution import Program, program_of
+from msc.frontend.modes import Wishes
+from msc.frontend.parallel import get_auto_parallel_context, mesh_text, optimizer_level
+from msc.frontend.reader.updates import updates_of
+from msc.frontend.sharing import Scattered, SharedCall, Slices
+from msc.ir.entry import entries
+from msc.ir.typed import shape
+from msc.parallel.layouts import Layout
+from msc.parallel.marks import argument_layouts, parameter_layouts, result_layouts
+from msc.parallel.mesh import Mesh
+from msc.parallel.partition import Partition
+from msc.parallel.propagate_layouts import PropagateLayouts, wanted_layouts
+from msc.parallel.usual_marks import has_marks, mark_as_usual
+from msc.support.arrays import Array
+
+_LEAST_CUT = 64 << 10
+"""Bytes of a state below which an optimizer's ranks all keep it whole, as MindSpore's threshold is."""
+
+
+def rank_program(call: SharedCall, wishes: Wishes) -> Program:
+    """From a rank's rows and its parts of parameters to its results; parameters that are cut come back `Scattered`."""
+    captured = call.captured
+    module = captured.graph.finish(captured.outputs)
+    weights = captured.graph.weights()
+    mesh = Mesh.parse(mesh_text())
+    laid = _Lying(call, module, mesh)
+    shapes = [shape(t) for t in laid.result_types]
+    laid.mark()
+    context = new_context()
+    PropagateLayouts().apply(context, module)
+    known = [layout or Layout.whole(mesh, 0) for layout in argument_layouts(laid.function, mesh, {})]
+    results = result_layouts(laid.function, mesh, known)
+    Partition(local=True).apply(context, module)
+    del module.attributes[MS_MESH]
+    own = {name: _own(weights[name], layout) for name, layout in parameter_layouts(module, mesh).items()}
+    program = program_of(module, {**weights, **own}, wishes)
+    is_local = [k in call.examples and not get_auto_parallel_context("full_batch") for k in range(len(known))]
+    updated = {update.result for update in laid.updates}
+
+    def run(arrays: Sequence[Any]) -> Sequence[Any]:
+        given = [
+            array if local else _part(array, layout)
+            for array, layout, local in zip(arrays, known, is_local, strict=True)
+        ]
+        found = program(given)
+        return [
+            Scattered(whole, np.array(array), _places(layout, whole)) if k in updated and layout.axes else array
+            for k, (array, layout, whole) in enumerate(zip(found, results, shapes, strict=True))
+        ]
+
+    return run
+
+
+def _places(layout: Layout, sizes: Sequence[int]) -> list[Slices]:
+    return [layout.slices(sizes, rank) for rank in range(layout.mesh.size)]
+
+
+def _own(array: Array, layout: Layout) -> Array:
+    return np.ascontiguousarray(array[layout.slices(array.shape, current_ranks().rank)])
+
+
+def _part(value: Any, layout: Layout) -> Array:
+    """This rank's part of an argument that is whole, or cut, maybe in another way."""
+    if isinstance(value, Scattered):
+        if list(value.places) == _places(layout, value.shape):
+            return value.part
+        value = value.gathered()
+    return _own(value, layout) if layout.axes else value
+
+
+@dataclass
+class _Lying:
+    """How the arguments and results of a call lie on the mesh."""
+
+    call: SharedCall
+    module: ModuleOp
+    mesh: Mesh
+
+    def __post_init__(self) -> None:
+        (self.function,) = entries(self.module)
+        self.updates = updates_of(self.call.captured)
+        self.result_types = list(self.function.function_type.outputs.data)
+
+    def mark(self) -> None:
+        """Say how examples, parameters, states and results lie; products get the usual marks where users gave none."""
+        self.module.attributes[MS_MESH] = StringAttr(str(self.mesh))
+        full = get_auto_parallel_context("full_batch")
+        data = ("dp",) if "dp" in self.mesh.names and full else self.mesh.names
+        self._mark_products()
+        given, arguments = self.call.captured.graph.inputs, self.function.body.block.args
+        wanted = wanted_layouts(self.function, self.mesh)
+        layouts = {k: wanted.get(a) or Layout.whole(self.mesh, len(shape(a))) for k, a in enumerate(arguments)}
+        weights = {p.name: layouts[k] for k, g in enumerate(given) if (p := g.parameter) is not None}
+        for update in self.updates:
+            name, k = update.parameter.name, update.argument
+            weight = next((w for w in weights if name.endswith("." + w)), None)
+            is_same = weight is not None and weights[weight].fits(shape(arguments[k]))
+            layouts[k] = self._shared(k, weights[weight] if weight is not None and is_same else layouts[k], is_same)
+        for k in self.call.examples:
+            layouts[k] = self._rows(len(shape(arguments[k])), data)
+        rows = next((shape(arguments[k])[0] for k in self.call.examples), None)
+        of_results = {u.result: layouts[u.argument] for u in self.updates}
+        results = [
+            of_results.get(k) or (self._rows if sizes and sizes[0] == rows else self._whole)(len(sizes), data)
+            for k, sizes in enumerate(map(shape, self.result_types))
+        ]
+        self.function.arg_attrs = self._said(self.function.arg_attrs, layouts.values())
+        self.function.res_attrs = self._said(self.function.res_attrs, results)
+
+    def _mark_products(self) -> None:
+        """Parameters have no names of arguments meanwhile, as in models that are read."""
+        named = self.function.arg_attrs
+        given = self.call.captured.graph.inputs
+        self.function.arg_attrs = ArrayAttr(
+            entry if given[k].parameter is None else DictionaryAttr({}) for k, entry in enumerate(named or ())
+        )
+        if not has_marks(self.function):
+            mark_as_usual(self.function, self.mesh)
+        self.function.arg_attrs = named
+
+    def _shared(self, argument: int, layout: Layout, is_state: bool) -> Layout:
+        """The layout of a parameter that is updated; optimizer-parallel ranks share what each of them would have."""
+        value = self.function.body.block.args[argument]
+        level = optimizer_level()
+        free = tuple(axis for axis in self.mesh.names if axis not in layout.axes and axis not in ("tp", "pp"))
+        sizes = layout.local_shape(shape(value))
+        wanted = level >= (1 if is_state else 3) and bytes_of(value) >= _LEAST_CUT
+        for d, size in enumerate(sizes if wanted and free else ()):
+            if size % self.mesh.size_of(*free) == 0:
+                return layout.with_cuts([(*cut, *free) if k == d else cut for k, cut in enumerate(layout.cuts)])
+        return layout
+
+    def _rows(self, rank: int, axes: tuple[str, ...]) -> Layout:
+        return Layout(self.mesh, (axes, *((),) * (rank - 1)))
+
+    def _whole(self, rank: int, axes: tuple[str, ...]) -> Layout:
+        del axes
+        return Layout.whole(self.mesh, rank)
+
+    def _said(self, attributes: ArrayAttr[DictionaryAttr] | None, layouts: Iterable[Layout]) -> ArrayAttr[DictionaryAttr]:
+        return ArrayAttr(
+            DictionaryAttr({**entry.data, MS_SHARDING: StringAttr(str(layout))})
+            for entry, layout in zip(attributes or (), layouts, strict=True)
+        )
