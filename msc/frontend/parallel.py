@@ -152,6 +152,11 @@ def optimizer_level() -> int:
     return int(str(level)[-1]) if _settings["enable_parallel_optimizer"] else 0
 
 
+def least_shared() -> int:
+    """Bytes of a parameter below which optimizer-parallel ranks all keep it whole."""
+    return int(_settings["parallel_optimizer_config"].get("parallel_optimizer_threshold", 64)) << 10
+
+
 def get_auto_parallel_context(attr_key: str) -> Any:
     """The value of a setting. Raises MSC0895."""
     return _found("get_auto_parallel_context", _settings, attr_key)

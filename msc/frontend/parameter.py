@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -25,12 +25,16 @@ class Parameter(Tensor):
     """
 
     @property
+    def held(self) -> Any:
+        """What there is of the elements: all, or, of a parameter that ranks share, this rank's part."""
+        return self.__dict__["content"]
+
+    @property
     def content(self) -> Any:
         """The elements; of a parameter that ranks share (`msc/frontend/sharing.py`), gathered from all of them."""
-        value: Any = self.__dict__["content"]
-        if isinstance(value, Placeholder):
-            value = self.__dict__["content"] = value.gathered()  # pyright: ignore
-        return value
+        if isinstance(self.held, Placeholder):
+            self.content = cast(Any, self.held).gathered()
+        return self.held
 
     @content.setter
     def content(self, value: Any) -> None:
@@ -39,18 +43,18 @@ class Parameter(Tensor):
     @property
     def dtype(self) -> DType:
         """The element type."""
-        held = self.__dict__["content"]
-        return of_numpy(held.dtype) if isinstance(held, np.ndarray) else held.dtype
+        held = self.held
+        return of_numpy(cast(Array, held).dtype) if isinstance(held, np.ndarray) else held.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of all of it."""
-        return self.__dict__["content"].shape
+        return self.held.shape
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.__dict__["content"].shape)
+        return len(self.held.shape)
 
     varies = False
     """Whether the value changes between calls, as a learning rate does: compiled graphs take it as an argument."""
@@ -99,7 +103,7 @@ class Parameter(Tensor):
         """Give the parameter another value; converted to its element type, of its shape unless `slice_shape`."""
         value = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
         if slice_shape and isinstance(value.content, np.ndarray):
-            self.content = value.content.astype(self.dtype.numpy)
+            self.content = value.content.astype(self.dtype.numpy)  # pyright: ignore[reportIncompatibleVariableOverride]
             Changes.count += 1
             self.version += 1
         else:
@@ -115,7 +119,8 @@ class Parameter(Tensor):
         """A tensor of the value that the parameter has now."""
         if INSTALLED.builder is not None:
             return INSTALLED.builder.read(self)
-        return Tensor.of(_unwritable(self.content) if isinstance(self.content, np.ndarray) else self.content)
+        content = self.content
+        return Tensor.of(_unwritable(cast(Array, content)) if isinstance(content, np.ndarray) else content)
 
     def asnumpy(self) -> Array:
         """The elements as a NumPy array of its own."""

@@ -104,10 +104,14 @@ def is_first_rank() -> bool:
     return current_ranks().rank == 0
 
 
+def exchanged_by_all(what: str, value: Array) -> Sequence[Array]:
+    """What each rank has, on every rank; shapes may differ. Raises MSC1104 if ranks ask for different things."""
+    return current_ranks().exchange(range(current_ranks().size), what, value)
+
+
 def broadcast_from_first(what: str, value: Array) -> Array:
     """What rank 0 has, on every rank. Raises MSC1104 if ranks ask for different things."""
-    world = range(current_ranks().size)
-    return current_ranks().exchange(world, f"{what} of {value.shape} {value.dtype}", value)[0]
+    return exchanged_by_all(f"{what} of {value.shape} {value.dtype}", value)[0]
 
 
 def init(backend_name: str | None = None) -> None:

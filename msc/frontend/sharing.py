@@ -8,8 +8,7 @@ them, on all ranks together.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -19,15 +18,12 @@ import numpy as np
 
 from msc.dialects.ranks import current_ranks
 from msc.frontend.dtypes import of_numpy
-from msc.frontend.errors import ApiValueError
 from msc.frontend.modes import Wishes
 from msc.frontend.parallel import get_auto_parallel_context, is_partitioned
 from msc.frontend.tensor import Placeholder, Tensor
 from msc.support.arrays import Array
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
-
     from msc.frontend.execution import Program
     from msc.frontend.reader.capture import Arguments, Captured
 
@@ -99,7 +95,7 @@ def rank_program(captured: Captured, arguments: Arguments, wishes: Wishes) -> Pr
     for k, given in enumerate(inputs):
         if given.parameter is not None:
             captured.inputs = [
-                *captured.inputs[:k], lambda _, p=given.parameter: p.__dict__["content"], *captured.inputs[k + 1 :]
+                *captured.inputs[:k], lambda _, p=given.parameter: p.held, *captured.inputs[k + 1 :]
             ]  # fmt: skip
     return _partitioner()(SharedCall(captured, frozenset(examples), rows), wishes)
 

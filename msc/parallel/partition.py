@@ -21,6 +21,7 @@ from msc.dialects.arrays import dense_array
 from msc.dialects.ms.attributes import MS_LAYOUTS, MS_SHARDING
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.constants import constant_of
+from msc.dialects.ms.generic import statements_text
 from msc.dialects.ms.properties import to_attribute
 from msc.dialects.ms.structure import ParameterOp
 from msc.ir.contracts import Contract
@@ -31,9 +32,10 @@ from msc.parallel.layouts import Layout
 from msc.parallel.marks import argument_layouts, layouts_of, mesh_of, result_layouts
 from msc.parallel.mesh import Mesh
 from msc.parallel.redistribution import Transfer, redistribute
+from msc.parallel.rules import only_dimension
 from msc.poly.affine import simplified
 from msc.poly.compute import Statement
-from msc.poly.scalar import Index, Read, Scalar, rewritten
+from msc.poly.scalar import Index, Read, Scalar, reads, rewritten
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -112,7 +114,7 @@ class _Partition:
         if isinstance(op, ms.ConstantOp):
             self._constant(op, results[0])
         elif isinstance(op, MsOp) and cut:
-            self._cut(op, self.computed.get(op, ()), results)
+            self._cut(op, self.computed.get(op, ()), operands, results)
         del op.attributes[MS_LAYOUTS]
         self.held.update(zip(op.results, results, strict=True))
 
@@ -144,13 +146,18 @@ class _Partition:
             op.properties["value"] = constant_of(np.ascontiguousarray(value)).value
             op.set_result_types(op.infer())
 
-    def _cut(self, op: MsOp, before: Sequence[Statement], results: Sequence[Layout]) -> None:
+    def _cut(
+        self, op: MsOp, before: Sequence[Statement], operands: Sequence[Layout], results: Sequence[Layout]
+    ) -> None:
         """Let the operation compute its part: of the same definition, over a smaller box."""
         expected = [self._part(result.type, layout) for result, layout in zip(op.results, results, strict=True)]
         shapes = [shape(result) for result in op.results]
         for name in list(op.properties):
             if op.plain(name) == shapes[0] and shapes[0]:
                 op.properties[name] = to_attribute(list(shape(expected[0])))
+        if isinstance(op, ms.ComputeOp):
+            smaller = [_over_part(statement, operands, results) for statement in before]
+            op.properties["statements"] = to_attribute(statements_text(smaller))
         op.set_result_types(op.infer())
         for result, type_ in zip(op.results, expected, strict=True):
             if result.type != type_:
@@ -212,6 +219,19 @@ class _Partition:
     def _not_partitioned(self, op: Operation, why: str) -> MscError:
         help = "mark it with a layout that leaves it whole"
         return MscError(Diagnostic("MSC1107", f"{op.name} is not partitioned: {why}", source_location(op), help=help))
+
+
+def _over_part(statement: Statement, operands: Sequence[Layout], results: Sequence[Layout]) -> Statement:
+    """The statement over the iterations of one rank: dimensions of tensors that are cut have fewer steps."""
+    accesses = [(statement.write.results, results[statement.result])]
+    accesses += [(read.index.results, operands[read.operand]) for read in reads(statement.body)]
+    extents = list(statement.extents)
+    for exprs, layout in accesses:
+        for expr, parts in zip(exprs, layout.strategy, strict=True):
+            dimension = only_dimension(expr)
+            if dimension is not None and parts > 1:
+                extents[dimension] = statement.extents[dimension] // parts
+    return replace(statement, extents=tuple(extents))
 
 
 def _computes(statement: Statement, part: Statement) -> tuple[object, ...]:

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, cast
 
+import numpy as np
+
 from msc.amp.levels import build_train_network
 from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.dataset.iterators import Prefetched
 from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.parallel import is_distributed
-from msc.frontend.process_group import broadcast_from_first
+from msc.frontend.parallel import get_auto_parallel_context, is_distributed
+from msc.frontend.process_group import broadcast_from_first, exchanged_by_all, get_group_size
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
@@ -200,6 +202,8 @@ class Model:
         try:
             with closing(feed):
                 self._epochs(RunContext(facts), members, feed, validation)
+            for parameter in self._train_network.get_parameters():
+                parameter.content  # noqa: B018  (ranks that share parameters part with whole ones)
         except BaseException:
             for member in members.members:
                 if isinstance(member, ModelCheckpoint):
@@ -234,8 +238,8 @@ class Model:
             cur_step_num=0,
             cur_epoch_num=0,
             mode=mode,
-            parallel_mode="stand_alone",
-            device_number=1,
+            parallel_mode=get_auto_parallel_context("parallel_mode"),
+            device_number=get_group_size(),
             dataset_sink_mode=False,
         )
 
@@ -358,7 +362,7 @@ class Model:
                 facts.cur_step_num += 1
                 members.call("on_eval_step_begin", context)
                 facts.net_outputs = outputs = self._eval_network(*tensors(row, columns))
-                self._measure(outputs if isinstance(outputs, tuple) else (outputs,))
+                self._measure(of_all_ranks(outputs if isinstance(outputs, tuple) else (outputs,)))
                 members.call("on_eval_step_end", context)
         results = {name: metric.eval() for name, metric in self._metrics.items()}
         facts.eval_results = results
@@ -385,6 +389,21 @@ class Model:
         unused("Model.predict", backend=backend)
         self._network.set_train(False)
         return self._network(*predict_data)
+
+
+def of_all_ranks(outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What evaluation gives on all ranks: the rows of all, and the means of scalars, so that metrics are of all."""
+    if not is_distributed():
+        return outputs
+
+    def together(number: int, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        found = exchanged_by_all(f"output {number} of evaluation", value.asnumpy())
+        joined = np.concatenate(found) if value.ndim else np.mean(found, dtype=np.float64).astype(found[0].dtype)
+        return Tensor(joined)
+
+    return tuple(together(number, value) for number, value in enumerate(outputs))
 
 
 def _is_evaluated(epoch: int, frequency: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One rank's program of a graph that a call captured: layouts from marks and plans, propagated, partitioned, compiled."""
+"""One rank's program of a graph that a call captured: laid out, partitioned and compiled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msc.dialects.ranks import current_ranks
 from msc.driver.passes.registry import new_context
 from msc.frontend.execution import Program, program_of
 from msc.frontend.modes import Wishes
-from msc.frontend.parallel import get_auto_parallel_context, mesh_text, optimizer_level
+from msc.frontend.parallel import get_auto_parallel_context, least_shared, mesh_text, optimizer_level
 from msc.frontend.reader.updates import updates_of
 from msc.frontend.sharing import Scattered, SharedCall, Slices
 from msc.ir.entry import entries
@@ -27,9 +27,6 @@ from msc.parallel.partition import Partition
 from msc.parallel.propagate_layouts import PropagateLayouts, wanted_layouts
 from msc.parallel.usual_marks import has_marks, mark_as_usual
 from msc.support.arrays import Array
-
-_LEAST_CUT = 64 << 10
-"""Bytes of a state below which an optimizer's ranks all keep it whole, as MindSpore's threshold is."""
 
 
 def rank_program(call: SharedCall, wishes: Wishes) -> Program:
@@ -75,7 +72,7 @@ def _own(array: Array, layout: Layout) -> Array:
 
 
 def _part(value: Any, layout: Layout) -> Array:
-    """This rank's part of an argument that is whole, or cut, maybe in another way."""
+    """The own part of an argument that is whole, or cut, maybe in another way."""
     if isinstance(value, Scattered):
         if list(value.places) == _places(layout, value.shape):
             return value.part
@@ -139,7 +136,7 @@ class _Lying:
         level = optimizer_level()
         free = tuple(axis for axis in self.mesh.names if axis not in layout.axes and axis not in ("tp", "pp"))
         sizes = layout.local_shape(shape(value))
-        wanted = level >= (1 if is_state else 3) and bytes_of(value) >= _LEAST_CUT
+        wanted = level >= (1 if is_state else 3) and bytes_of(value) >= least_shared()
         for d, size in enumerate(sizes if wanted and free else ()):
             if size % self.mesh.size_of(*free) == 0:
                 return layout.with_cuts([(*cut, *free) if k == d else cut for k, cut in enumerate(layout.cuts)])
@@ -152,7 +149,9 @@ class _Lying:
         del axes
         return Layout.whole(self.mesh, rank)
 
-    def _said(self, attributes: ArrayAttr[DictionaryAttr] | None, layouts: Iterable[Layout]) -> ArrayAttr[DictionaryAttr]:
+    def _said(
+        self, attributes: ArrayAttr[DictionaryAttr] | None, layouts: Iterable[Layout]
+    ) -> ArrayAttr[DictionaryAttr]:
         return ArrayAttr(
             DictionaryAttr({**entry.data, MS_SHARDING: StringAttr(str(layout))})
             for entry, layout in zip(attributes or (), layouts, strict=True)

@@ -13,8 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from msc.frontend import dtypes
-from msc.frontend.process_group import is_first_rank
+from msc.frontend.parallel import is_distributed
+from msc.frontend.process_group import broadcast_from_first, is_first_rank
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
@@ -128,6 +131,8 @@ class ModelCheckpoint(Saving):
         by_steps, by_time = config.save_checkpoint_steps, config.save_checkpoint_seconds
         due = bool(by_steps) and facts.cur_step_num - self._step >= by_steps
         due |= not by_steps and bool(by_time) and time.monotonic() - self._time >= by_time
+        if by_time and is_distributed():  # clocks differ, and all ranks save at one step
+            due = bool(broadcast_from_first("whether a checkpoint is due", np.array(due)))
         if due:
             self._save(facts)
 
@@ -144,6 +149,8 @@ class ModelCheckpoint(Saving):
             self._save(facts, "_breakpoint")
 
     def _save(self, facts: Any, ending: str = "") -> None:
+        for parameter in facts.train_network.get_parameters():
+            parameter.content  # noqa: B018  (all ranks gather those that they share)
         if not is_first_rank():  # all ranks have the same
             self._step, self._time = facts.cur_step_num, time.monotonic()
             return
