@@ -65,7 +65,8 @@ class CompileOptions:
     first, `without` names optimisations of the back end that are
     turned off. `ram_limit`, `rom_limit` and `stack_limit` are bytes of a small machine's memory that workspace and
     stack, weights and code, and the stack may take; 0: what the machine's file says. `mesh`, as in "dp=2,tp=2", makes
-    the program of one of so many ranks, which meet through MPI.
+    the program of one of so many ranks, which meet through MPI. `layout` is that of a bundle for a microcontroller
+    (`msc.runtime.layouts`).
     """
 
     target: str = DEFAULT
@@ -88,6 +89,7 @@ class CompileOptions:
     rom_limit: int = 0
     stack_limit: int = 0
     mesh: str = ""
+    layout: str = ""
 
     def __post_init__(self) -> None:
         """Raises MSC0506 for an unknown target, MSC0501 for an unknown machine, MSC0008 for a number out of range."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msc.runtime.firmware import firmware_texts
 from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, THREAD_FLAGS
+from msc.runtime.layouts import LAYOUTS, check_layout, laid_out
 from msc.runtime.mpi import needs_mpi
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import (
@@ -35,23 +36,27 @@ def write_bundle(
     golden: Golden,
     folder: Path,
     guard: OutputGuard | None = None,
+    layout: str = "",
 ) -> Path:
-    """Write the bundle, whole or not at all.
+    """Write the bundle, whole or not at all; one for a microcontroller in a layout of `LAYOUTS`, if that is named.
 
     Of an earlier bundle at `folder` the files that its manifest lists are replaced, or go; all others stay. Raises
-    MSC0004 (cannot write there), MSC0010, MSC0011 (`Guard.check`) and MSC0505 (weights or golden data do not fit).
+    MSC0004 (cannot write there), MSC0010, MSC0011 (`Guard.check`), MSC0505 (weights or golden data do not fit) and
+    MSC0532 (no such layout).
     """
+    check_layout(layout, program)
     with filled_folder(folder, guard or OutputGuard()) as files:
-        _write_files(program, weights, golden, files)
+        _write_files(program, weights, golden, files, layout)
     return folder
 
 
 def _write_files(
-    program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, files: FolderOutput
+    program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, files: FolderOutput, layout: str
 ) -> None:
     if program.boards:
         _golden_bytes(program, golden)
-        for name, text in firmware_texts(program, weights, golden).items():
+        texts = firmware_texts(program, weights, golden)
+        for name, text in (laid_out(program, texts, LAYOUTS[layout]) if layout else texts).items():
             files.write(name, text)
         files.finish(bundle_manifest(program, files.digests))
         return

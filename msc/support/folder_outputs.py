@@ -58,8 +58,10 @@ class FolderOutput:
         self.digests[name] = summed.state.hexdigest()
 
     def write(self, name: str, data: bytes | str) -> None:
-        """Write a whole file. Raises as `OutputSet.open`."""
+        """Write a whole file, also in a folder below. Raises OSError and as `OutputSet.open`."""
         raw = data.encode("utf-8") if isinstance(data, str) else data
+        if "/" in name:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         self.files.write(self.folder / name, raw, self.earlier.is_ours)
         self.digests[name] = hashlib.sha256(raw).hexdigest()
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
 from msc.support.files import MAXIMUM_SOURCE_BYTES
@@ -32,12 +32,14 @@ class Manifest:
 
     def is_ours(self, path: Path) -> bool:
         """Whether a file is as it was written. Raises OSError."""
-        wanted = self.files.get(path.name)
+        below = path.is_relative_to(self.folder)
+        wanted = self.files.get(path.relative_to(self.folder).as_posix() if below else path.name)
         return wanted is not None and (path.name == MANIFEST or file_digest(path) == wanted)
 
     def leftovers(self, names: set[str]) -> list[Path]:
         """What was written and nobody changed, but for `names`."""
-        left = [self.folder / name for name in self.files if name not in names and "/" not in name]
+        inside = [name for name in self.files if not PurePosixPath(name).is_absolute() and ".." not in name.split("/")]
+        left = [self.folder / name for name in inside if name not in names]
         return [path for path in left if _holds(self, path)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.random_tflite import boards
 from tests.random_tflite.checking import problems
 from tests.random_tflite.drawing import MAKERS
 
@@ -17,3 +18,10 @@ def test_operators_equal_tflm(name: str, is_quantised: bool) -> None:
     for seed in range(3):
         compiles = is_quantised and name in COMPILED and seed == 0
         assert list(problems(name, seed, is_quantised=is_quantised, compiles=compiles)) == []
+
+
+@pytest.mark.parametrize("march", ["cortex-m0plus", "cortex-m55", "rv32imc"])
+def test_a_network_on_a_board_gives_the_bytes_of_tflm(march: str) -> None:
+    if missing := boards.missing(march):
+        pytest.skip(f"{missing} not found")
+    assert list(boards.differences("network", 1, [march])) == []

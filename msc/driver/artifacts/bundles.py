@@ -21,7 +21,7 @@ def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard
     """Write a bundle whose self-test compares C with the interpreter on the model as it was read, as `msc verify` does.
 
     The inputs that the function updates are not compared. Raises MSC0004 (place), MSC0010 and MSC0011 (files that are
-    there), MSC0505 (weights).
+    there), MSC0505 (weights), MSC0532 (layout).
     """
     inputs = random_inputs(program.signature.inputs, _SEED)
     results = interpret(read_model(compilation.model.path, compilation.options), inputs)
@@ -30,4 +30,4 @@ def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard
     tolerances = [Tolerance().scaled(output) for output in outputs]
     stored = StoredOrders(program.signature.inputs).stored(inputs)
     golden = Golden(stored, outputs, [(t.absolute, t.relative) for t in tolerances])
-    write_bundle(program, compilation.parameters(), golden, folder, guard)
+    write_bundle(program, compilation.parameters(), golden, folder, guard, compilation.options.layout)

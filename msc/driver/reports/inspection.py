@@ -23,7 +23,7 @@ from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
 from msc.formats.registry import format_of
 from msc.runtime.artifact import signature_of
-from msc.runtime.program import Signature, SizeSpec, TensorSpec
+from msc.runtime.program import MemoryStep, Signature, SizeSpec, TensorSpec
 from msc.support.diagnostics import DecidedByCall
 from msc.support.escaping import shown
 from msc.support.wording import size_text
@@ -49,6 +49,8 @@ class Report:
     target: str | None = None
     threads: int | None = None
     warnings: tuple[str, ...] = ()
+    memory: tuple[MemoryStep, ...] = ()
+    """What of the workspace is live at each kernel."""
     functions: tuple[str, ...] = ()
     """The entry functions with their types, where there are several."""
 
@@ -117,9 +119,10 @@ def _of_model(path: str, options: CompileOptions) -> Report:
         if kernels:
             costs.update(kernels=len(kernels), flops=_total(flops, kernels), traffic=_total(traffic, kernels))
 
-    signature = generate_c(compile_model(path, options, after_step=collect)).signature
+    program = generate_c(compile_model(path, options, after_step=collect))
     return replace(
-        _of_signature(signature),
+        _of_signature(program.signature),
+        memory=program.steps,
         kind=f"model at stage '{model.stage.name}'",
         parameters={name: str(op.type) for name, op in parameters.items()},
         parameter_bytes=sum(map(_parameter_bytes, parameters.values())),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--ram-limit", metavar="SIZE", help="Refuse a model whose workspace and stack take more, e.g. 64K.")
 @click.option("--rom-limit", metavar="SIZE", help="Refuse a model whose weights and code take more.")
 @click.option("--stack-limit", metavar="SIZE", help="Refuse a model of which a call takes more of the stack.")
+@click.option("--layout", metavar="NAME", help="Of a .bundle for firmware: zephyr, arduino, esp-idf or lite.")
 @click.option("--force", is_flag=True, help="Let OUT be an input, or replace files that msc did not write.")
 @click.option("--no-cache", is_flag=True, help="Do not look for an earlier result.")
 @with_compile_options
@@ -62,6 +63,7 @@ def command(
     ram_limit: str | None,
     rom_limit: str | None,
     stack_limit: str | None,
+    layout: str | None,
     force: bool,
     no_cache: bool,
     options: CompileOptions,
@@ -81,13 +83,17 @@ def command(
         raise click.UsageError("a terminal is no place for hundreds of lines; -o FILE names a file, -o - means it")
     output = choose_output(emit, out, stop_after, options.backend)
     last = output.form if output.form == output.last_stage else C
+    if layout is not None and output.form != "bundle":
+        raise click.UsageError("--layout is of a bundle: -o NAME.bundle")
     for option in idle_options(given_options(click.get_current_context()), last, options.backend):
         say(f"note: {option} changes nothing up to stage '{last}'", err=True)
     reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps), force)
     limits = {"ram_limit": ram_limit, "rom_limit": rom_limit, "stack_limit": stack_limit}
     bytes_ = {name: parse_size(limit) for name, limit in limits.items() if limit is not None}
     with written_files() as written:
-        _compile(model, output, replace(options, name=name, profile=profile, **bytes_), reporting, timing, not no_cache)
+        of_bundle = {"name": name or ("net" if layout == "lite" else None), "layout": layout or ""}
+        made = replace(options, profile=profile, **bytes_, **of_bundle)
+        _compile(model, output, made, reporting, timing, not no_cache)
     _tell(output, written, (reporting.dump, reporting.save_temps))
 
 

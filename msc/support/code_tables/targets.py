@@ -111,6 +111,13 @@ CODES: tuple[Code, ...] = (
         "frame depends on values, has no such bound. Generated C has none of either, so this is a bug in msc.",
     ),
     Code(
+        "MSC0532",
+        "no such layout of a bundle",
+        "`--layout zephyr|arduino|esp-idf|lite` writes the bundle of a microcontroller as a Zephyr module, an Arduino "
+        "library, an ESP-IDF component, or under the file names of MindSpore Lite's code generator. Bundles for other "
+        "machines have no layouts.",
+    ),
+    Code(
         "MSC0580",
         "format cannot be loaded",
         "An installed package brings a format of model files (entry point group `msc.formats`) that cannot be "

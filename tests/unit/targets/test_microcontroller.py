@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import msc
 from msc.driver.cli import command
 from msc.runtime import budgets, firmware
+from msc.runtime.layouts import LAYOUTS
 from msc.runtime.program import CProgram, Signature
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
@@ -84,6 +85,42 @@ def test_a_bundle_is_c99_and_has_a_class_for_cpp(tmp_path: Path) -> None:
         subprocess.run(["g++", *warnings, tmp_path / "use.cpp"], check=True)
     undefined = {"malloc", "printf", "free"}
     assert not undefined & set((folder / "net.c").read_text(encoding="utf-8").replace("(", " ").split())
+
+
+SKETCH = """
+#include <cstdint>
+struct Port { void begin(long); template <class T> void print(T); template <class T> void println(T); } Serial;
+unsigned long micros();
+void delay(int);
+"""
+
+
+def test_layouts_hold_what_their_build_systems_take(tmp_path: Path) -> None:
+    """All C of a layout builds, files that it names are there, and one layout takes the place of another."""
+    bare_metal.tools_or_skip(bare_metal.COMPILER)
+    board = machine_named("cortex-m4")
+    for layout in LAYOUTS:
+        folder = bundle(tmp_path, "cortex-m4", DEEP, "--layout", layout)
+        sources = sorted(folder.rglob("*.c"))
+        assert {s.name for s in sources} == {"net.c", "weight.c" if layout == "lite" else "net_weights.c"} - (
+            set() if "WEIGHTS_BYTES 0" not in next(folder.rglob("net.h")).read_text() else {"weight.c", "net_weights.c"}
+        )
+        for source in sources:
+            check = [bare_metal.COMPILER, *board.flags, "-std=c99", *firmware.WARNINGS, "-fsyntax-only", source]
+            subprocess.run(check, check=True)
+        for lists in folder.rglob("CMakeLists.txt"):
+            text = lists.read_text(encoding="utf-8")
+            assert re.findall(r'"([^"]+\.c)"', text), text
+            assert all((lists.parent / name).is_file() for name in re.findall(r'"([^"]+\.c)"', text))
+        assert not any("@" in file.read_text("utf-8") for file in folder.rglob("*") if file.suffix in (".txt", ".yml"))
+        for sketch in folder.rglob("*.ino") if shutil.which("g++") else ():
+            (tmp_path / "sketch.cpp").write_text(SKETCH + sketch.read_text(encoding="utf-8"), encoding="utf-8")
+            subprocess.run(["g++", "-fsyntax-only", "-I", folder / "src", tmp_path / "sketch.cpp"], check=True)
+        assert (folder / "zephyr" / "module.yml").exists() == (layout == "zephyr")
+    with pytest.raises(MscError, match="MSC0532"):
+        bundle(tmp_path, "cortex-m4", DEEP, "--layout", "keil")
+    with pytest.raises(MscError, match="MSC0532"):
+        bundle(tmp_path, "generic", DEEP, "--layout", "zephyr")
 
 
 def test_a_machine_has_so_much_memory(tmp_path: Path) -> None:
