@@ -48,14 +48,20 @@ def named_object(text: str) -> Any:
     return getattr(module, name)
 
 
-def lite_configuration(path: Path) -> dict[str, Any]:
-    """The options that a configuration of MindSpore Lite's converter says. Raises MSC1214 for what msc cannot do."""
+def read_configuration(path: Path, code: str) -> configparser.ConfigParser:
+    """The sections of a configuration of MindSpore Lite's converter. Raises MSC0001, and `code` for what is none."""
     parser = configparser.ConfigParser(strict=False)
     try:
         parser.read_string(read_source(path))
     except configparser.Error as error:
         message = f"'{path}' is no configuration: {str(error).splitlines()[0]}"
-        raise MscError(Diagnostic("MSC1214", message)) from error
+        raise MscError(Diagnostic(code, message)) from error
+    return parser
+
+
+def lite_configuration(path: Path) -> dict[str, Any]:
+    """The options that a configuration of MindSpore Lite's converter says. Raises MSC1214 for what msc cannot do."""
+    parser = read_configuration(path, "MSC1214")
     common = dict(parser["common_quant_param"]) if parser.has_section("common_quant_param") else {}
     full = dict(parser["full_quant_param"]) if parser.has_section("full_quant_param") else {}
     kind = common.get("quant_type", "FULL_QUANT").upper()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--rom-limit", metavar="SIZE", help="Refuse a model whose weights and code take more.")
 @click.option("--stack-limit", metavar="SIZE", help="Refuse a model of which a call takes more of the stack.")
 @click.option("--layout", metavar="NAME", help="Of a .bundle for firmware: zephyr, arduino, esp-idf or lite.")
+@click.option("--config", metavar="FILE.cfg", help="Take [micro_param] of MindSpore Lite's configuration.")
 @click.option("--force", is_flag=True, help="Let OUT be an input, or replace files that msc did not write.")
 @click.option("--no-cache", is_flag=True, help="Do not look for an earlier result.")
 @with_compile_options
@@ -64,6 +66,7 @@ def command(
     rom_limit: str | None,
     stack_limit: str | None,
     layout: str | None,
+    config: str | None,
     force: bool,
     no_cache: bool,
     options: CompileOptions,
@@ -72,8 +75,6 @@ def command(
 
     Example: msc compile lenet5.mir -o lenet5.so --timing
     """
-    from dataclasses import replace
-
     from msc.driver.artifacts.forms import choose_output
     from msc.driver.verbs.applicable_options import C, idle_options
     from msc.driver.verbs.model_options import given_options
@@ -91,10 +92,23 @@ def command(
     limits = {"ram_limit": ram_limit, "rom_limit": rom_limit, "stack_limit": stack_limit}
     bytes_ = {name: parse_size(limit) for name, limit in limits.items() if limit is not None}
     with written_files() as written:
+        if config is not None:
+            from msc.driver.micro_configuration import micro_options
+
+            options, name, layout = _configured(options, name, layout, micro_options(Path(config)))
         of_bundle = {"name": name or ("net" if layout == "lite" else None), "layout": layout or ""}
         made = replace(options, profile=profile, **bytes_, **of_bundle)
         _compile(model, output, made, reporting, timing, not no_cache)
     _tell(output, written, (reporting.dump, reporting.save_temps))
+
+
+def _configured(
+    options: CompileOptions, name: str | None, layout: str | None, found: Mapping[str, Any]
+) -> tuple[CompileOptions, str | None, str | None]:
+    """With what a configuration says where the command line says nothing."""
+    threads = options.threads if options.threads is not None else found["threads"]
+    configured = replace(options, march=options.march or found["march"], threads=threads)
+    return configured, name or found["name"], found["layout"] if layout is None else layout
 
 
 def _compile(

@@ -118,6 +118,13 @@ CODES: tuple[Code, ...] = (
         "machines have no layouts.",
     ),
     Code(
+        "MSC0533",
+        "unusable configuration of a code generator",
+        "`msc compile --config FILE.cfg` reads the section `[micro_param]` of a configuration of MindSpore Lite's "
+        "converter: `target` (x86, ARM64, ARM32, Cortex-M), `support_parallel`, `project_name`, `codegen_mode` "
+        "(Inference). Options of the command line come first.",
+    ),
+    Code(
         "MSC0580",
         "format cannot be loaded",
         "An installed package brings a format of model files (entry point group `msc.formats`) that cannot be "

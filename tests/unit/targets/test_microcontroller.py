@@ -123,6 +123,22 @@ def test_layouts_hold_what_their_build_systems_take(tmp_path: Path) -> None:
         bundle(tmp_path, "generic", DEEP, "--layout", "zephyr")
 
 
+def test_micro_param_of_mindspore_lite(tmp_path: Path) -> None:
+    config = tmp_path / "lite.cfg"
+    config.write_text("[micro_param]\nenable_micro=true\ntarget=Cortex-M\ncodegen_mode=Inference\n", encoding="utf-8")
+    (tmp_path / "in.mir").write_text(MODEL, encoding="utf-8")
+    words = ["compile", str(tmp_path / "in.mir"), "-o", str(tmp_path / "out.bundle"), "--config", str(config)]
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 0, result.output
+    assert {"net.c", "net.h", "weight.h", "CMakeLists.txt"} <= {f.name for f in (tmp_path / "out.bundle/src").iterdir()}
+    wrong = ["target=AVR", "codegen_mode=Train", "support_parallel=2", "enable_micro=false", "speed=1"]
+    for line in wrong:
+        config.write_text(f"[micro_param]\n{line}\n", encoding="utf-8")
+        assert "MSC0533" in str(CliRunner().invoke(command, words).exception), line
+    config.write_text("[other]\n", encoding="utf-8")
+    assert "MSC0533" in str(CliRunner().invoke(command, words).exception)
+
+
 def test_a_machine_has_so_much_memory(tmp_path: Path) -> None:
     (tmp_path / "chip.toml").write_text('base = "cortex-m4"\nram = 16\n', encoding="utf-8")
     with pytest.raises(MscError, match=r"MSC0530.*bytes of RAM"):
