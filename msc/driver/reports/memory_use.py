@@ -9,6 +9,7 @@ from pathlib import Path
 from msc.runtime.program import MemoryStep
 from msc.support.escaping import markup_text, shown
 from msc.support.outputs import OutputGuard, OutputSet
+from msc.support.plain_files import content
 
 _COLUMN, _HEIGHT, _LEFT, _TOP, _NAMES = 26, 240, 70, 30, 190
 """Pixels: the width of a kernel, the height of the most bytes, and the room around."""
@@ -63,5 +64,4 @@ def write_picture(path: Path, text: str) -> None:
 
 def is_picture(path: Path) -> bool:
     """Whether a file is such a picture. Raises OSError."""
-    with path.open("rb") as file:
-        return b"bytes of the workspace that are live at each kernel" in file.read(1000)
+    return b"bytes of the workspace that are live at each kernel" in content(path, 1 << 26)
