@@ -15,11 +15,11 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
 from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import constant, named_dtype, operand_read, pointwise_statement
-from msc.dialects.ms.properties import choice_property, dtype_property, flag_property
+from msc.dialects.ms.properties import choice_property, dtype_property, flag_property, int_property
 from msc.dialects.ms.shapes import broadcast_shapes, same_shape, shape_text, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
-from msc.poly.compute import Statement, integer_range
-from msc.poly.scalar import Cast, Scalar, apply
+from msc.poly.compute import Statement, affine_map, dims, integer_range
+from msc.poly.scalar import Cast, Read, Scalar, apply
 
 QUANTISED = ("i8", "ui8", "i16", "ui16")
 """Element types of quantised values; sums of their products are i32, with the zero point 0."""
@@ -215,6 +215,73 @@ class RescaleOp(BasicTensorOp):
             return value
         low, high = integer_range(target)
         return Cast(apply("min", apply("max", value, constant(low, "i32")), constant(high, "i32")), target)
+
+
+@irdl_op_definition
+class PackedMatmulOp(BasicTensorOp):
+    """x `[m, k]` times weights of 2, 4 or 8 `bits` in blocks of k, that share a scale and a zero point: `[m, n]`.
+
+    A weight is `(code - zero) * scale`; without zero points half of the codes are below zero. Codes are ui8
+    `[panels, blocks, bytes, width]` of `panels * width` columns: byte j of a block has the code of its number j in the
+    lowest bits, and those of numbers `j + bytes`, `j + 2 * bytes`, ... above. Scales (floats) and zero points (ui8, or
+    of the scales' type) are `[panels, blocks, width]`. x and sums are f32; k is a whole number of blocks. Sources: ONNX
+    Runtime MatMulNBits (`msc.dialects.ms.packed` packs its bytes), llama.cpp Q4_0.
+    """
+
+    name = "ms.packed_matmul"
+    EXAMPLE: ClassVar[str] = "3x64xf32 1x2x16x8xui8 1x2x8xf32"
+    x = operand_def(TensorType)
+    codes = operand_def(TensorType)
+    scale = operand_def(TensorType)
+    zero = opt_operand_def(TensorType)
+    bits = int_property(4)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        bits = self.int_("bits")
+        if bits not in (2, 4, 8):
+            raise InvalidAttribute(f"{self.name}: bits is {bits}, not 2, 4 or 8")
+        (m, k), (panels, blocks, size, width) = self.expect_rank(0, 2), self.expect_rank(1, 4)
+        if self.dtype(0) != "f32" or self.dtype(1) != "ui8":
+            raise DtypeConflict(f"{self.name}: x and codes are {self.dtype(0)} and {self.dtype(1)}, not f32 and ui8")
+        self.expect_dtype(2, "a float")
+        if self.zero is not None and self.dtype(3) not in ("ui8", self.dtype(2)):
+            raise DtypeConflict(f"{self.name}: zero points are {self.dtype(3)}, not ui8 or {self.dtype(2)}")
+        for index in range(2, len(self.operands)):
+            if self.shape(index) != (panels, blocks, width):
+                raise ShapeConflict(
+                    f"{self.name}: operand {index} is {shape_text(self.shape(index))}, not "
+                    f"{shape_text((panels, blocks, width))}, which the codes ask for"
+                )
+        if k != blocks * size * (8 // bits):
+            raise ShapeConflict(
+                f"{self.name}: x of {shape_text(self.shape(0))} does not fit {blocks} blocks of {size * (8 // bits)}"
+            )
+        return (tensor_type("f32", (m, panels * width)),)
+
+    def compute(self) -> Sequence[Statement]:
+        bits, (m, _), (panels, blocks, size, width) = self.int_("bits"), self.shape(0), self.shape(1)
+        row, panel, column, block, byte = dims(5)
+        code = Read(1, affine_map(5, (panel, block, byte, column)), "ui8")
+        scale, *zero = (
+            Read(index, affine_map(5, (panel, block, column)), self.dtype(index))
+            for index in range(2, len(self.operands))
+        )
+        middle = _cast(zero[0], "f32") if zero else constant(1 << (bits - 1), "f32")
+        terms: list[Scalar] = []
+        for part in range(8 // bits):
+            whole: Scalar = Cast(code, "i32")
+            if part:
+                whole = apply("shr", whole, constant(bits * part, "i32"))
+            if bits * (part + 1) < 8:
+                whole = apply("and", whole, constant((1 << bits) - 1, "i32"))
+            x = Read(0, affine_map(5, (row, block * (size * (8 // bits)) + size * part + byte)), "f32")
+            weight = apply("mul", apply("sub", Cast(whole, "f32"), middle), _cast(scale, "f32"))
+            terms.append(apply("mul", x, weight))
+        body = terms[0]
+        for term in terms[1:]:
+            body = apply("add", body, term)
+        write = affine_map(5, (row, panel * width + column))
+        return (Statement((m, panels, width, blocks, size), ("m", "p", "n", "b", "k"), write, body, "add"),)
 
 
 def _rounded_once(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:

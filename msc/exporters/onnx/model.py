@@ -44,8 +44,11 @@ def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> Mode
     results = _walk(w, entry, names, module, weights)
     outputs = [_output(w, names[v], v, name) for v, name in zip(results, _result_names(entry), strict=True)]
     title = module.sym_name.data if module.sym_name is not None else "model"
-    graph = helper.make_graph(w.nodes, title, inputs, outputs, w.initialisers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name=producer)
+    read = {name for node in w.nodes for name in node.input}
+    graph = helper.make_graph(w.nodes, title, inputs, outputs, [each for each in w.initialisers if each.name in read])
+    others = sorted({node.domain for node in w.nodes if node.domain})
+    sets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in others)]
+    model = helper.make_model(graph, opset_imports=sets, producer_name=producer)
     model.ir_version = IR_VERSION
     if model.ByteSize() < 1 << 31:
         _CHECKER.check_model(model)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 from xdsl.ir import Attribute, SSAValue
 
 from msc.dialects.arrays import Array, numpy_dtype
@@ -74,6 +74,11 @@ class Writer:
         raw = np.ascontiguousarray(array).tobytes()
         self.initialisers.append(helper.make_tensor(unique, dtype, list(array.shape), raw, raw=True))
         return unique
+
+    def known(self, name: str) -> Array | None:
+        """The array of an initialiser; None for any other value."""
+        found = next((each for each in self.initialisers if each.name == name), None)
+        return None if found is None else numpy_helper.to_array(found)
 
     def ints(self, values: Sequence[int]) -> str:
         """A constant of i64, one axis."""

@@ -7,6 +7,7 @@ import numpy as np
 from msc.dialects.arrays import Array, numpy_dtype, tensor_dtype
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.quantisation import real_type
+from msc.dialects.packed_weights import from_panels, values_from_panels
 from msc.interp.meanings.elementwise import converted
 from msc.interp.registry import meaning
 from msc.poly.compute import integer_range
@@ -29,6 +30,19 @@ def _dequantize(op: MsOp, x: Array, scale: Array, zero: Array | None = None) -> 
 def _requantize(op: MsOp, x: Array, scale: Array, zero: Array | None = None) -> Array:
     real = numpy_dtype(real_type(op.dtype(1)))
     return _rounded(op, x.astype(real) * scale.astype(real), zero)
+
+
+@meaning("packed_matmul")
+def _packed_matmul(op: MsOp, x: Array, codes: Array, scale: Array, zero: Array | None = None) -> Array:
+    return x @ packed_weights_of(op.int_("bits"), codes, scale, zero).T
+
+
+def packed_weights_of(bits: int, codes: Array, scale: Array, zero: Array | None = None) -> Array:
+    """The weights `[n, k]` that `ms.packed_matmul` multiplies by, in f32."""
+    whole = from_panels(codes, bits)
+    middle = np.float32(1 << (bits - 1)) if zero is None else values_from_panels(zero).astype(np.float32)[:, :, None]
+    apart = whole.reshape(len(whole), codes.shape[1], -1).astype(np.float32) - middle
+    return (apart * values_from_panels(scale).astype(np.float32)[:, :, None]).reshape(whole.shape)
 
 
 @meaning("rescale")

@@ -68,6 +68,13 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ('{dtype = i16, rounding = "single"}', "4x33xi64 33xi32 33xi32"),
         ("{dtype = i32}", "2x0xi32 i32 i32 i32"),
     ),
+    "packed_matmul": (
+        ("", "1x32xf32 1x1x16x1xui8 1x1x1xf32"),
+        ("", "7x64xf32 2x2x16x16xui8 2x2x16xf32 2x2x16xui8"),
+        ("{bits = 8}", "1x96xf32 1x3x32x64xui8 1x3x64xf16"),
+        ("{bits = 2}", "5x64xf32 3x4x4x5xui8 3x4x5xf32 3x4x5xf32"),
+        ("", "0x32xf32 1x1x16x16xui8 1x1x16xf32"),
+    ),
     "softmax log_softmax": (
         ("", "1xT"),
         ("", "3x17xT"),

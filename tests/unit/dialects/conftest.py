@@ -65,6 +65,8 @@ CASES: list[tuple[str, str]] = [
     ("ms.requantize %0, %1, %2 {dtype = i8}", "3x4xi32 4xf32 i8"),
     ("ms.rescale %0, %1, %2 {dtype = i32}", "3x4xi32 i32 i32"),
     ('ms.rescale %0, %1, %2, %3 {dtype = i8, rounding = "single"}', "3x4xi64 4xi32 4xi32 i8"),
+    ("ms.packed_matmul %0, %1, %2", "3x64xf32 1x2x16x16xui8 1x2x16xf32"),
+    ("ms.packed_matmul %0, %1, %2, %3 {bits = 2}", "2x32xf32 2x1x8x16xui8 2x1x16xf16 2x1x16xui8"),
     ("ms.softmax %0 {axis = 0}", "3x4xf32"),
     ("ms.cumsum %0 {exclusive = true}", "3x4xf32"),
     ("ms.cumsum %0 {axis = 0, reverse = true}", "3x4xi32"),

@@ -8,7 +8,9 @@ import numpy as np
 
 from msc.dialects.arrays import numpy_dtype
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.quantisation import PackedMatmulOp
 from msc.dialects.ms.windows import WindowOp
+from msc.dialects.packed_weights import bytes_of, from_panels, values_from_panels
 from msc.exporters.onnx.operators.elementwise import as_type, result_type
 from msc.exporters.onnx.writer import TYPES, Writer, form, known_shape, no_form, shape
 
@@ -205,3 +207,23 @@ def _argsort(w: Writer, op: MsOp, x: str) -> str:
 def _cumsum(w: Writer, op: MsOp, x: str) -> str:
     axis = w.constant(np.array(op.int_("axis"), np.int64))
     return w("CumSum", x, axis, exclusive=int(op.flag("exclusive")), reverse=int(op.flag("reverse")))
+
+
+@form("packed_matmul")
+def _packed_product(w: Writer, op: PackedMatmulOp, x: str, *packed: str) -> str:
+    """MatMulNBits of ONNX Runtime, whose bytes are the rows of the weights."""
+    known = [array for array in map(w.known, packed) if array is not None]
+    if len(known) < len(packed):
+        raise no_form(op, "its weights are no constants")
+    codes, scale, *zero = known
+    bits, blocks = op.int_("bits"), codes.shape[1]
+    whole = from_panels(codes, bits)
+    n, k = whole.shape
+    given = [bytes_of(whole, bits).reshape(n, blocks, -1), values_from_panels(scale)]
+    for each in zero:
+        rows = values_from_panels(each)
+        given.append(bytes_of(rows, bits).reshape(-1) if rows.dtype == np.uint8 else rows)
+    names = [w.constant(np.ascontiguousarray(each), f"{packed[0]}_{k}") for k, each in enumerate(given)]
+    y = w("MatMulNBits", x, *names, K=k, N=n, bits=bits, block_size=k // blocks)
+    w.nodes[-1].domain = "com.microsoft"
+    return y

@@ -7,6 +7,7 @@ Source: ONNX Runtime's ContribOperators.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
+from msc.dialects.packed_weights import codes_of_bytes, in_panels, values_in_panels
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.linear import product
 from msc.importers.onnx.operators.pooling import AVG_POOLS, pooled, pooling_window
@@ -187,36 +189,49 @@ def _product_of_bits(node: Node) -> OnnxValue:
     packed = node.known(1, "weights").reshape(-1)
     if packed.dtype != np.uint8 or packed.size != n * blocks * (size * bits // 8):
         raise node.failure("MSC0711", f"the weights have {packed.size} bytes, not {n * blocks * (size * bits // 8)}")
-    codes = _unpacked(packed.reshape(n * blocks, -1), bits).reshape(n, blocks * size)[:, :k]
+    codes = codes_of_bytes(packed.reshape(n * blocks, -1), bits).reshape(n, blocks * size)
+    zero = _zeros_of_bits(node, n, blocks, bits)
     order = node.get(4)
     block = node.arange(k) // size if order is None else node.known(4, "g_idx").reshape(-1)[:k].astype(np.int64)
-    spread = [_by_block(node, each, n, block) for each in (node[2], _zeros_of_bits(node, n, blocks, bits))]
-    if spread[1].dtype == "ui8":
-        weights = dequantized(node, node.constant(codes), *spread)
+    places = np.argsort(block, kind="stable")
+    if np.array_equal(block[places], node.arange(k) // size):
+        y = _packed_product(node, codes, zero, None if order is None else places)
     else:
-        real = node.cast(node.unevaluated(node.constant(codes)), spread[1].dtype)
-        weights = node(ms.MulOp, node(ms.SubOp, real, spread[1]), spread[0])
-    y = product(node, node[0], node(ms.TransposeOp, node.cast(weights, node[0].dtype), perm=[1, 0]))
+        spread = [
+            node(ms.GatherOp, each, node.constant(block), axis=1)
+            for each in (node.reshape(node[2], (n, blocks)), node.constant(zero))
+        ]
+        real = node.cast(node.unevaluated(node.constant(codes[:, :k])), spread[0].dtype)
+        weights = node(ms.MulOp, node(ms.SubOp, real, node.cast(spread[1], spread[0].dtype)), spread[0])
+        y = product(node, node[0], node(ms.TransposeOp, node.cast(weights, node[0].dtype), perm=[1, 0]))
     bias = node.get(5)
     return y if bias is None else node(ms.AddOp, y, bias)
 
 
-def _zeros_of_bits(node: Node, n: int, blocks: int, bits: int) -> OnnxValue:
+def _packed_product(node: Node, codes: Array, zero: Array, places: Array | None) -> OnnxValue:
+    """The product by weights that stay packed, columns of A taken in the order of the blocks."""
+    x, k, n, bits, size = node.cast(node[0], "f32"), *(node.int_(name, 0) for name in ("K", "N", "bits", "block_size"))
+    if places is not None:
+        codes = codes[:, [*places, *range(k, codes.shape[1])]]
+        x = node(ms.GatherOp, x, node.constant(places), axis=len(x.shape) - 1)
+    rows = node.reshape(x, (math.prod(x.shape[:-1]), k))
+    if codes.shape[1] > k:
+        rows = node(ms.PadOp, rows, pad=[0, 0, 0, codes.shape[1] - k])
+    scale = node.known(2, "scales").reshape(n, -1)
+    given = [] if zero.dtype == np.uint8 and np.all(zero == 1 << (bits - 1)) else [values_in_panels(zero)]
+    constants = (in_panels(codes, bits, size), values_in_panels(scale), *given)
+    y = node(ms.PackedMatmulOp, rows, *map(node.constant, constants), bits=bits)
+    if y.shape[-1] > n:
+        y = node(ms.SliceOp, y, begin=[0, 0], end=[y.shape[0], n])
+    return node.cast(node.reshape(y, (*x.shape[:-1], n)), node[0].dtype)
+
+
+def _zeros_of_bits(node: Node, n: int, blocks: int, bits: int) -> Array:
     """The zero points of the rows' blocks: half of the range if there are none, else packed, or numbers."""
     given = node.get(3)
     if given is None:
-        return node.constant(np.full((n, blocks), 1 << (bits - 1), np.uint8))
+        return np.full((n, blocks), 1 << (bits - 1), np.uint8)
+    zero = node.known(3, "zero points")
     if given.dtype != "ui8":
-        return given
-    return node.constant(_unpacked(node.known(3, "zero points").reshape(n, -1), bits)[:, :blocks])
-
-
-def _by_block(node: Node, x: OnnxValue, rows: int, block: Array) -> OnnxValue:
-    """One number for each weight of each row, from one a block."""
-    return node(ms.GatherOp, node.reshape(x, (rows, int(np.prod(x.shape)) // rows)), node.constant(block), axis=1)
-
-
-def _unpacked(packed: Array, bits: int) -> Array:
-    """The numbers of 2, 4 or 8 bits of each row of bytes, from the lowest bits on."""
-    places = np.arange(0, 8, bits, dtype=np.uint8)
-    return ((packed[:, :, None] >> places) & np.uint8((1 << bits) - 1)).reshape(packed.shape[0], -1)
+        return zero.reshape(n, blocks)
+    return codes_of_bytes(zero.reshape(n, -1), bits)[:, :blocks]

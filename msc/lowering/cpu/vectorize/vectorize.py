@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.properties import KERNEL_FUNCTIONS, KERNELS, VECTORS
 from msc.analysis.target import target_of
@@ -17,7 +19,7 @@ from msc.dialects.loop import AccessOp, ForOp, LoadOp, LoopKind, LoopKindAttr, S
 from msc.ir.contracts import Contract
 from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
-from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
+from msc.lowering.cpu.vectorize.vector_reductions import LaneSums, update_of
 from msc.lowering.cpu.vectorize.vector_tails import Tail, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
 from msc.poly.affine import linear_form, simplified
@@ -39,7 +41,7 @@ class Vectorize(ModulePass):
     may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one element at
     a time. Rows of several vectors of a register tile end with a part of one. An element-wise update of one place (`y
     = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the end: a named reassociation of
-    floating-point sums. Raises MSC0404 for a vector loop
+    floating-point sums; so is the sum of two products, added one after the other. Raises MSC0404 for a vector loop
     that has no vector form; `schedule-kernels` refuses schedules with one (`msc.poly.lanes`).
     """
 
@@ -61,6 +63,27 @@ class Vectorize(ModulePass):
             except NotVectorisable as refusal:
                 name = loop.label.data if loop.label is not None else "a loop"
                 raise refuse(self.name, loop, f"{name} is no vector loop: {refusal}") from None
+        for each in list(op.walk()):
+            if isinstance(each, StoreOp) and isinstance(each.value.type, VectorType):
+                _add_products(each)
+
+
+def _add_products(store: StoreOp) -> None:
+    """`y = y + (a * b + c * d)` as `(y + a * b) + c * d`: two fused multiply-adds, in place of three steps."""
+    found, total = update_of(store), store.value.owner
+    if found is None or not isinstance(total, arith.AddfOp):
+        return
+    before, both = found[0].results[0], found[1]
+    if not isinstance(both.owner, arith.AddfOp) or both.uses.get_length() != 1:
+        return
+    first, second = both.owner.operands
+    if not isinstance(first.owner, arith.MulfOp) or not isinstance(second.owner, arith.MulfOp):
+        return
+    sum_ = arith.AddfOp(before, first)
+    Rewriter.insert_op(sum_, InsertPoint.before(total))
+    total.operands = [sum_.result, second]
+    both.owner.detach()
+    both.owner.erase()
 
 
 @dataclass(frozen=True)
