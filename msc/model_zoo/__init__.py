@@ -3,6 +3,7 @@
 from msc.model_zoo.bert import BertModel
 from msc.model_zoo.gpt import GptDecoder, GptStep
 from msc.model_zoo.lenet import LeNet5
+from msc.model_zoo.llama import Llama, LlamaConfig, LlamaGenerator, LlamaStep
 from msc.model_zoo.lstm import LstmClassifier
 from msc.model_zoo.mobilenet import MobileNetV2
 from msc.model_zoo.resnet import ResNet, resnet50
@@ -13,6 +14,10 @@ __all__ = [
     "GptDecoder",
     "GptStep",
     "LeNet5",
+    "Llama",
+    "LlamaConfig",
+    "LlamaGenerator",
+    "LlamaStep",
     "LstmClassifier",
     "MobileNetV2",
     "ResNet",

@@ -16,7 +16,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 from msc.dialects.ms.base import BasicTensorOp
 from msc.dialects.ms.elementwise import constant, named_dtype, operand_read, pointwise_statement
 from msc.dialects.ms.properties import choice_property, dtype_property, flag_property, int_property
-from msc.dialects.ms.shapes import broadcast_shapes, same_shape, shape_text, tensor_type
+from msc.dialects.ms.shapes import broadcast_shapes, same_shape, same_size, shape_text, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
 from msc.poly.compute import Statement, affine_map, dims, integer_range
 from msc.poly.scalar import Cast, Read, Scalar, apply
@@ -247,16 +247,17 @@ class PackedMatmulOp(BasicTensorOp):
         if self.zero is not None and self.dtype(3) not in ("ui8", self.dtype(2)):
             raise DtypeConflict(f"{self.name}: zero points are {self.dtype(3)}, not ui8 or {self.dtype(2)}")
         for index in range(2, len(self.operands)):
-            if self.shape(index) != (panels, blocks, width):
+            if not same_shape(self.shape(index), (panels, blocks, width)):
                 raise ShapeConflict(
                     f"{self.name}: operand {index} is {shape_text(self.shape(index))}, not "
                     f"{shape_text((panels, blocks, width))}, which the codes ask for"
                 )
-        if k != blocks * size * (8 // bits):
+        known = -1 not in (blocks, size)
+        if known and not same_size(k, blocks * size * (8 // bits)):
             raise ShapeConflict(
                 f"{self.name}: x of {shape_text(self.shape(0))} does not fit {blocks} blocks of {size * (8 // bits)}"
             )
-        return (tensor_type("f32", (m, panels * width)),)
+        return (tensor_type("f32", (m, -1 if -1 in (panels, width) else panels * width)),)
 
     def compute(self) -> Sequence[Statement]:
         bits, (m, _), (panels, blocks, size, width) = self.int_("bits"), self.shape(0), self.shape(1)

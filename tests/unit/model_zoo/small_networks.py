@@ -9,7 +9,7 @@ import numpy as np
 
 from msc import Tensor, nn
 from msc.dialects.arrays import Array
-from msc.model_zoo import BertModel, GptDecoder, LeNet5, LstmClassifier, MobileNetV2, ResNet, UNet
+from msc.model_zoo import BertModel, GptDecoder, LeNet5, Llama, LlamaConfig, LstmClassifier, MobileNetV2, ResNet, UNet
 
 
 def floats(*shape: int) -> Array:
@@ -32,6 +32,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], tuple[Array, ...]]
         lambda: (tokens(2, 7), tokens(2, 7) % 2, (np.arange(14).reshape(2, 7) % 7 < [[7], [5]]).astype(np.int32)),
     ),
     "gpt": (lambda: GptDecoder(30, 16, 2, 2, 16), lambda: (tokens(2, 6),)),
+    "llama": (lambda: Llama(LlamaConfig(30, 16, 24, 2, 4, 2)), lambda: (tokens(1, 6),)),
     "lstm": (lambda: LstmClassifier(30, 8, 6, 4, bidirectional=True), lambda: (tokens(2, 5),)),
     "unet": (lambda: UNet(3, 2, 4, 2), lambda: (floats(1, 3, 16, 16),)),
 }
