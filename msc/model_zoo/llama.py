@@ -257,21 +257,21 @@ class LlamaGenerator:
         sampling, rng = Sampling(temperature, top_k, top_p), np.random.default_rng(seed)
         place, tokens = 0, [int(token) for token in prompt] or [0]
         for _ in range(max_new_tokens):
-            while tokens:
-                if place + len(tokens) > self.length:
-                    return
-                size = 1 if len(tokens) == 1 else self.chunk
-                taken, tokens = tokens[:size], tokens[size:]
-                row = np.zeros((1, size), np.int32)
-                row[0, : len(taken)] = taken
-                scores, *_ = self._call(size, row, place, len(taken) - 1, states)
-                place += len(taken)
-            token = sampling.chosen(scores[0], rng)
+            if place + len(tokens) > self.length:
+                return
+            token = sampling.chosen(self._scores(tokens, place, states), rng)
+            place += len(tokens)
             yield token
             if token in stop:
                 return
             tokens = [token]
 
-    def _call(self, size: int, row: Array, place: int, last: int, states: Sequence[Array]) -> Sequence[Array]:
-        numbers = (np.array(place, np.int32), np.array(last, np.int32))
-        return self._steps[size].results(row, *numbers, *states)
+    def _scores(self, tokens: Sequence[int], place: int, states: Sequence[Array]) -> Array:
+        """The scores `[vocabulary]` of what follows tokens at `place`; the states take these in."""
+        size = 1 if len(tokens) == 1 else self.chunk
+        row = np.zeros((1, size), np.int32)
+        taken, rest = tokens[:size], tokens[size:]
+        row[0, : len(taken)] = taken
+        numbers = (np.array(place, np.int32), np.array(len(taken) - 1, np.int32))
+        scores: Array = self._steps[size].results(row, *numbers, *states)[0]
+        return self._scores(rest, place + len(taken), states) if rest else scores[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper, numpy_helper
 
@@ -17,13 +17,15 @@ from msc.driver.artifacts.forms import Output
 from msc.driver.options import CompileOptions, Reporting
 from tests.unit.exporters.test_onnx_export import session_of
 
+onnx: Any = importlib.import_module("onnx")
+
 CASES = [(1, 64, 48, 32, 4, "none"), (5, 100, 70, 32, 4, "packed"), (3, 128, 64, 64, 8, "packed"),
          (2, 64, 33, 16, 2, "packed"), (4, 256, 64, 128, 4, "order")]  # fmt: skip
 
 
 def file_with(path: Path, m: int, k: int, n: int, block: int, bits: int, kind: str) -> Path:
     rng, blocks = np.random.default_rng(k + n + bits), -(-k // block)
-    arrays = {
+    arrays: dict[str, Any] = {
         "B": rng.integers(0, 256, (n, blocks, block * bits // 8), dtype=np.uint8),
         "scales": rng.uniform(0.01, 0.1, (n, blocks)).astype(np.float32),
     }
