@@ -30,7 +30,9 @@ _LANCZOS = (
 
 def lgamma(input: Tensor) -> Tensor:
     """The log of the size of the gamma function."""
-    x = as_float(input)
+    whole = as_float(input)
+    is_zero, is_infinite = comparison.equal(whole, 0), comparison.equal(whole, float("inf"))
+    x = selection.where(comparison.logical_or(is_zero, is_infinite), 1.5, whole)
     reflected = x < 0.5
     y = arithmetic.sub(selection.where(reflected, arithmetic.sub(1.0, x), x), 1.0)
     # Divided by y, the terms of the sum stay small where y is large.
@@ -43,8 +45,11 @@ def lgamma(input: Tensor) -> Tensor:
     near = arithmetic.sub(x, unary.round(x))
     sine = unary.abs(unary.sin(arithmetic.mul(near, math.pi)))
     mirrored = arithmetic.sub(arithmetic.sub(math.log(math.pi), unary.log(sine)), found)
-    pole = comparison.logical_and(comparison.equal(unary.floor(x), x), x <= 0)
-    return selection.where(pole, float("inf"), selection.where(reflected, mirrored, found))
+    found = selection.where(reflected, mirrored, found)
+    # At 0 and at infinity it behaves as functions whose slopes are infinite there.
+    zero, infinite = selection.where(is_zero, whole, 1.0), selection.where(is_infinite, whole, 2.0)
+    found = selection.where(is_zero, unary.neg(unary.log(zero)), found)
+    return selection.where(is_infinite, arithmetic.mul(infinite, unary.log(infinite)), found)
 
 
 def digamma(input: Tensor) -> Tensor:
@@ -153,10 +158,7 @@ def erfinv(input: Tensor) -> Tensor:
     y = arithmetic.mul(selection.where(is_near, near, far), safe)
     slope = arithmetic.mul(unary.exp(unary.neg(unary.square(y))), 2 / math.sqrt(math.pi))
     y = arithmetic.sub(y, arithmetic.div(arithmetic.sub(unary.erf(y), safe), slope))
-    ends = selection.where(
-        comparison.equal(unary.abs(x), 1.0), arithmetic.mul(unary.sign(x), float("inf")), float("nan")
-    )
-    return selection.where(inside, y, ends)
+    return selection.where(inside, y, unary.atanh(x))  # Infinite at 1, with an infinite slope, and NaN beyond.
 
 
 _TERMS = 60
@@ -164,9 +166,10 @@ _TERMS = 60
 
 def _bessel(x: Tensor, order: int, scaled: bool) -> Tensor:
     """The modified Bessel function of the first kind: its power series, or far out its asymptotic one (times e^-x)."""
-    size = unary.abs(as_float(x))
+    x = as_float(x)
+    size = unary.abs(x)
     is_near = size < 16.0
-    near = selection.where(is_near, size, 1.0)
+    near = selection.where(is_near, x, 1.0)
     quarter = arithmetic.mul(unary.square(near), 0.25)
     term = creation.full_like(near, 1.0) if order == 0 else arithmetic.mul(near, 0.5)
     total = term
@@ -179,9 +182,10 @@ def _bessel(x: Tensor, order: int, scaled: bool) -> Tensor:
         part = arithmetic.div(arithmetic.mul(part, -(4 * order * order - (2 * k - 1) ** 2) / (8 * k)), far)
         series = arithmetic.add(series, part)
     outer = arithmetic.div(series, unary.sqrt(arithmetic.mul(far, 2 * math.pi)))
-    near_part = arithmetic.mul(total, unary.exp(unary.neg(near))) if scaled else total
-    found = selection.where(is_near, near_part, outer if scaled else arithmetic.mul(outer, unary.exp(far)))
-    return arithmetic.mul(found, unary.sign(as_float(x))) if order else found
+    outer = outer if scaled else arithmetic.mul(outer, unary.exp(far))
+    outer = arithmetic.mul(outer, unary.sign(x)) if order else outer
+    near_part = arithmetic.mul(total, unary.exp(unary.neg(unary.abs(near)))) if scaled else total
+    return selection.where(is_near, near_part, outer)
 
 
 def bessel_i0(x: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ SECOND: Mapping[str, str] = {
     "F.prelu": "the same for the derivative of the slope by the weight",
     "F.softplus(a, 2, 4)": "at the threshold the function is still smooth; PyTorch has 0",
     "torch.pow(a, b)": "of a^b at b = 0 the mixed derivative is 1 / a; PyTorch has 0",
+    "torch.special.i1e": "at 0 the slope has a kink; msc takes the middle of both sides",
     "F.binary_cross_entropy(a, b": "at chances of 0 and 1 PyTorch's is not the derivative of its first one",
 }
 """Where second derivatives are not PyTorch's, by the beginning of its text, with the reason."""
@@ -394,8 +395,51 @@ def _rarely() -> Iterator[Case]:
     yield from _case("torch.linalg.matrix_power(a, 3)", "square", "ops.matrix_power(a, 3)")
 
 
+def _special() -> Iterator[Case]:
+    yield from _case("torch.lgamma(a)", "positive; above one", "ops.lgamma(a)", "ops.Lgamma()(a)")
+    yield from _case("torch.digamma(a)", "above one", "ops.digamma(a)", "ops.Digamma()(a)")
+    yield from _case("torch.erfinv(a)", "unit", "ops.erfinv(a)", "ops.Erfinv()(a)")
+    for name, other in {"bessel_i0": "BesselI0", "bessel_i0e": "BesselI0e", "bessel_i1": "BesselI1", "bessel_i1e": "BesselI1e"}.items():
+        yield from _case(f"torch.special.{name.removeprefix('bessel_')}(a)", "divisors; few", f"ops.{name}(a)", f"ops.{other}()(a)")
+    yield from _case("torch.special.polygamma(1, a)", "above one", "ops.polygamma(1, a)", "ops.Polygamma()(1, a)")
+    yield from _case("torch.special.multigammaln(a + 2, 2)", "above one", "ops.mvlgamma(a + 2, 2)", "ops.Mvlgamma(2)(a + 2)")
+    yield from _case("torch.special.gammainc(a * 0 + 2.5, b)", "=above one, above one", "ops.igamma(a * 0 + 2.5, b)", "ops.Igamma()(a * 0 + 2.5, b)")
+    yield from _case("torch.special.gammaincc(a * 0 + 2.5, b)", "=above one, above one", "ops.igammac(a * 0 + 2.5, b)", "ops.Igammac()(a * 0 + 2.5, b)")
+    yield from _case("torch.special.zeta(a * 0 + 3.0, b)", "=above one, above one", "ops.zeta(a * 0 + 3.0, b)", "ops.Zeta()(a * 0 + 3.0, b)")
+
+
+def _factors() -> Iterator[Case]:
+    yield from _case("torch.linalg.det(a)", "square", "ops.det(a)", "ops.MatrixDeterminant()(a)")
+    yield from _case("torch.linalg.inv(a)", "square", "ops.inverse(a)", "ops.MatrixInverse()(a)")
+    yield from _case("torch.linalg.solve(a, b)", "square, square", "ops.solve(a, b)", "ops.MatrixSolve()(a, b)", "ops.matrix_solve(a, b)")
+    yield from _case("torch.linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=True)", "square, square", "ops.solve_triangular(a + 3 * ops.eye(3), b)", "ops.MatrixTriangularSolve(lower=False)(a + 3 * ops.eye(3), b)")
+    yield from _case("torch.linalg.cholesky(a @ a.T)", "square", "ops.cholesky(a @ a.T)", "ops.Cholesky()(a @ a.T)")
+    yield from _case("torch.cholesky_inverse(torch.tril(a) + 3 * torch.eye(3))", "square", "ops.cholesky_inverse(ops.tril(a) + 3 * ops.eye(3))", "ops.CholeskyInverse()(ops.tril(a) + 3 * ops.eye(3))")
+    yield from _case("torch.cholesky_solve(b, torch.tril(a) + 3 * torch.eye(3))", "square, square", "ops.cholesky_solve(b, ops.tril(a) + 3 * ops.eye(3))", "ops.CholeskySolve()(b, ops.tril(a) + 3 * ops.eye(3))")
+    yield from _case("torch.logdet(a @ a.T)", "square", "ops.logdet(a @ a.T)")
+    yield from _case("torch.linalg.svdvals(a)", "square", "ops.svd(a, compute_uv=False)", "ops.Svd(compute_uv=False)(a)[0]")
+    yield from _case("torch.linalg.qr(a)[1] ** 2", "square", "ops.qr(a)[1] ** 2", "ops.Qr()(a)[1] ** 2")
+    yield from _case("torch.linalg.eigvalsh(a + a.T)", "square", "ops.eigh(a + a.T)[0]", "ops.eigvalsh(a + a.T)")
+    yield from _case("torch.linalg.pinv(a)", "square", "ops.pinv(a)")
+    yield from _case("torch.linalg.pinv(a) @ b", "square, square", "ops.lstsq(a, b)", "ops.Lstsq()(a, b)")
+    yield from _case("torch.linalg.cond(a)", "square", "ops.cond(a)")
+    for p in (1, 2, 3):
+        yield from _case(f"torch.linalg.vector_norm(a, {p}, 1)", "rows", f"ops.vector_norm(a, {p}, 1)")
+    yield from _case("torch.linalg.vector_norm(a, 2, 1)", "square; wide rows", "ops.EuclideanNorm()(a, Tensor([1]))")
+    yield from _case("torch.linalg.matrix_norm(a)", "rows", "ops.matrix_norm(a)")
+    yield from _case("torch.renorm(a, 2, 0, 1.0)", "rows", "ops.renorm(a, 2, 0, 1.0)", "ops.Renorm(2, 0, 1.0)(a)")
+    yield from _case("torch.stack([a ** 2, a, a * 0 + 1], 1)", "divisors", "ops.vander(a, 3)", "mnp.vander(a, 3)")
+    yield from _case("a * 4.0", "x", "ops.ldexp(a, Tensor(2))")
+    yield from _case("torch.sgn(a) + a", "x", "ops.sgn(a) + a")
+    yield from _case("torch.where(a == 0, 0.0, a / torch.where(a == 0, 1.0, b))", "x, y", "ops.xdivy(a, b)", "ops.Xdivy()(a, b)")
+    yield from _case("F.lp_pool2d(a, 2, 2)", "image", "ops.lp_pool2d(a, 2, 2)")
+    yield from _case("F.max_pool2d(a, 2, 2)", "image; even image", "ops.MaxPoolWithArgmax(2, 2)(a)[0]", "ops.MaxPoolWithArgmaxV2(2, 2)(a)[0]")
+    yield from _case("(2 * a + 1) * a + 3", "x", "mnp.polyval([2.0, 1.0, 3.0], a)")
+    yield from _case("torch.var(a, 1, correction=0)", "rows", "mnp.nanvar(a, 1)")
+
+
 CASES: list[Case] = [
     case
-    for group in (_elementwise, _activations, _pairs, _reductions, _lengths, _windows, _choices, _losses, _rarely)
+    for group in (_elementwise, _activations, _pairs, _reductions, _lengths, _windows, _choices, _losses, _rarely, _special, _factors)
     for case in group()
 ]
