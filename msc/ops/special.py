@@ -49,7 +49,7 @@ def lgamma(input: Tensor) -> Tensor:
     # At 0 and at infinity it behaves as functions whose slopes are infinite there.
     zero, infinite = selection.where(is_zero, whole, 1.0), selection.where(is_infinite, whole, 2.0)
     found = selection.where(is_zero, unary.neg(unary.log(zero)), found)
-    return selection.where(is_infinite, arithmetic.mul(infinite, unary.log(infinite)), found)
+    return selection.where(is_infinite, arithmetic.pow(infinite, 1.5), found)
 
 
 def digamma(input: Tensor) -> Tensor:
