@@ -2,8 +2,9 @@
 
 Each network of ``torch_models/classification`` is exported to ONNX once, and compiled to a shared library by the `msc`
 of this checkout in a process of its own, kept on as many processors as asked for, without the cache, with the bytecode
-that an installation has. A row has the wall time, the CPU time of msc and of the C compilers that it started, and where
-the wall time went. Results are written after each network.
+that an installation has. `--double` compiles models of our own instead, each of two sizes, one twice the other: their
+ratio shows what grows faster than the model. A row has the wall time, the CPU time of msc and of the C compilers that
+it started, and where the wall time went. Results are written after each network.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -106,6 +107,47 @@ def _cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def chain(size: int) -> str:
+    """Activations one after another."""
+    steps = [f"%v{k + 1} = ms.{('relu', 'sigmoid', 'tanh')[k % 3]} %v{k}" for k in range(size)]
+    return _function(steps, f"%v{size}")
+
+
+def branches(size: int) -> str:
+    """As many branches from one tensor, which meet in sums."""
+    steps = ["%s0 = ms.relu %v0"]
+    for k in range(size):
+        steps += [f"%b{k} = ms.tanh %v0", f"%s{k + 1} = ms.add %s{k}, %b{k}"]
+    return _function(steps, f"%s{size}")
+
+
+def softmaxes(size: int) -> str:
+    """Reductions one after another, which cannot be one kernel."""
+    return _function([f"%v{k + 1} = ms.softmax %v{k}" for k in range(size)], f"%v{size}")
+
+
+_SHAPE = "8x64xf32"
+DOUBLED = {"chain": (chain, 400), "branches": (branches, 200), "softmaxes": (softmaxes, 100)}
+"""Models that are doubled, with the smaller size."""
+
+
+def _function(steps: Sequence[str], result: str) -> str:
+    tensor = f"tensor<{_SHAPE}>"
+    lines = "\n  ".join([*steps, f"func.return {result} : {tensor}"])
+    return f'func.func @main(%v0: {tensor} {{ms.name = "x"}}) -> ({tensor} {{ms.name = "y"}}) {{\n  {lines}\n}}\n'
+
+
+def doubled(name: str, folder: Path, processors: int) -> tuple[Row, Row]:
+    """Rows of a model of our own and of the one twice as large."""
+    write, size = DOUBLED[name]
+    rows: list[Row] = []
+    for count in (size, 2 * size):
+        path = folder / f"{name}{count}.mir"
+        path.write_text(write(count), encoding="utf-8")
+        rows.append(measured(f"{name} {count}", path, processors, 1))
+    return rows[0], rows[1]
+
+
 def _exported(network: str, folder: Path) -> Path:
     from benchmarks.torch_models.classification.catalogue import ZOO  # PyTorch takes seconds to import
     from benchmarks.torch_models.export import export
@@ -125,14 +167,23 @@ def _networks() -> list[str]:
 @click.option("--processors", default=2, show_default=True, type=click.IntRange(1), help="That msc may run on.")
 @click.option("--threads", default=2, show_default=True, type=click.IntRange(0), help="Of the compiled network.")
 @click.option("--models", type=click.Path(path_type=Path), help="Keep ONNX files there, and take those that are there.")
+@click.option("--double", is_flag=True, help="Compile models of our own, each at two sizes.")
 @click.option("--json", "path", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
-def main(networks: tuple[str, ...], processors: int, threads: int, models: Path | None, path: Path) -> None:
+def main(
+    networks: tuple[str, ...], processors: int, threads: int, models: Path | None, double: bool, path: Path
+) -> None:
     """Cold compile times of NETWORKS of the classification zoo, all by default."""
-    known = _networks()
+    known = list(DOUBLED) if double else _networks()
     for name in networks:
         if name not in known:
             raise click.UsageError(f"there is no network '{name}'; there are {', '.join(known)}")
     compileall.compile_dir(Path(msc.__file__).parent, quiet=2)
+    if double:
+        with TemporaryDirectory(prefix="msc-compile-time-") as temporary:
+            for name in networks or known:
+                first, second = doubled(name, Path(temporary), processors)
+                click.echo(f"{first}\n{second}\n{name}: CPU time times {second.cpu / first.cpu:.2f}")
+        return
     rows: list[Row] = []
     with TemporaryDirectory(prefix="msc-compile-time-") as temporary:
         folder = models or Path(temporary)
