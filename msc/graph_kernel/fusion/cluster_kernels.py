@@ -24,6 +24,7 @@ from msc.analysis.properties import (
 from msc.graph_kernel.fusion.areas import MOST_OPERATIONS, Area, AreaGraph
 from msc.graph_kernel.fusion.fusion_rules import Limits, decide
 from msc.graph_kernel.fusion.kernel_building import build_kernels
+from msc.graph_kernel.fusion.quantised_epilogues import dequantize_where_read
 from msc.ir.contracts import Contract
 
 
@@ -44,6 +45,7 @@ class ClusterKernels(ModulePass):
     read memory alone; `gathers=false` fuses nothing with a gather; `wide-types=false` keeps elements of
     64 bits out of kernels of others; `shared-sums=false` lets nothing follow products whose result others
     read too; `fuse=false` makes each operation a kernel of its own.
+    Bytes that several read are made reals by each reader: they are written as bytes, not as reals.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """
 
@@ -75,6 +77,8 @@ class ClusterKernels(ModulePass):
                     self._cluster(block)
 
     def _cluster(self, block: Block) -> None:
+        if self.fuse and self.integer_epilogues:
+            dequantize_where_read(block)
         graph, limits = (
             AreaGraph(block),
             Limits(

@@ -21,7 +21,7 @@ from msc.dialects.ms.indexing import GatheringOp
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, shape_of, shape_text
 from msc.dialects.ms.windows import WindowOp
 from msc.graph_kernel.fusion.areas import MOST_OPERATIONS, Area, AreaGraph, result_shapes
-from msc.graph_kernel.fusion.quantised_epilogues import is_quantised_epilogue
+from msc.graph_kernel.fusion.quantised_epilogues import is_quantised_epilogue, makes_reals_of_kept_bytes
 from msc.ir.errors import ShapeConflict
 from msc.ir.typed import tensor_type
 
@@ -79,6 +79,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
         return FusionDecision(None, "the matrix unit's kernels have one result, and this one has other readers")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
         return FusionDecision(None, _ALONE[Pattern.MOVEMENT])
+    if limits.integer_epilogues and makes_reals_of_kept_bytes(consumer):
+        return FusionDecision(None, "others read the bytes: they are written, and what reads the reals makes them")
     decision = _by_pattern(graph, producer, consumer, limits)
     if decision.merged is None:
         return decision
