@@ -21,7 +21,7 @@ from msc.frontend.capture import capturing
 from msc.frontend.changes import Changes
 from msc.frontend.dtypes import DType
 from msc.frontend.parameter import Parameter
-from msc.frontend.reader import exceptions, patterns
+from msc.frontend.reader import exceptions, patterns, sequences
 from msc.frontend.reader.calls import enter
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guard
@@ -168,7 +168,7 @@ class CallReading:
             for item in self._watched:
                 session.journal.born(item.container)
             with _Ending(self):
-                result = self._call(args, kwargs)
+                result = sequences.given_out(session, self._call(args, kwargs))
                 found = None if session.splits else self._captured(result)
             if found is not None:
                 return found

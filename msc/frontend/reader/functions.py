@@ -128,7 +128,7 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.DictComp
 @reads(ast.GeneratorExp)
 def _generator(frame: Frame, node: ast.GeneratorExp) -> Iterator[Any]:
     first = frame.evaluate(node.generators[0].iter)
-    return frame.session.journal.born(_generated(_inside(frame, node), node, first))
+    return frame.session.becomes_sequence(_generated(_inside(frame, node), node, first), tuple)
 
 
 def _generated(inner: Frame, node: ast.GeneratorExp, first: Any) -> Iterator[Any]:

@@ -32,6 +32,7 @@ def loaded_item(session: Session, container: Any, index: Any) -> Any:
     """`container[index]`."""
     if isinstance(container, Tensor):
         return session.operate(operator.getitem, container, as_index(index))
+    container = as_sequence(session, container)
     session.look_into(container)
     item = session.operate(operator.getitem, container, index)
     if isinstance(container, list) and isinstance(index, slice):
@@ -71,8 +72,46 @@ def iterated(session: Session, iterable: Any) -> Iterator[Any]:
         raise TypeError(f"'{iterable.kind.__name__}' object is not iterable")
     if isinstance(iterable, Tensor) and iterable.ndim > 0 and session.is_symbolic(iterable):
         return (session.made(iterable[i], ()) for i in range(len(iterable)))
+    drawn = session.sequences.get(id(iterable), (None, None))[1]
+    iterable = iterable if drawn is None else drawn
     session.look_into(iterable)
     return (session.inherit(iterable, item) for item in iterable)
+
+
+def as_sequence(session: Session, value: Any) -> Any:
+    """The tuple of what is left of a `zip`, `map`, `enumerate` or generator expression, the list of a `filter`.
+
+    To MindSpore's graph mode they are sequences, with a length and items. Another value is itself. So is an iterator
+    from outside.
+    """
+    kind, drawn = session.sequences.get(id(value), (None, None))
+    if kind is None and type(value) in (zip, enumerate) and session.journal.is_own(value):
+        kind = tuple
+    if kind is None:
+        return value
+    if drawn is None:
+        session.consume(value)
+        drawn = kind(value)
+        session.becomes_sequence(value, kind, drawn)
+    return drawn
+
+
+def given_out(session: Session, result: Any) -> Any:
+    """A result of compiled code, in which ranges and iterators are sequences."""
+    if isinstance(result, range):
+        return tuple(result)
+    if type(result) is dict:
+        for key, value in result.items():
+            if (given := given_out(session, value)) is not value:
+                result[key] = given
+        return result
+    sequence = as_sequence(session, result)
+    if type(sequence) not in (tuple, list):
+        return result
+    items = [given_out(session, item) for item in sequence]
+    if any(given is not item for given, item in zip(items, sequence, strict=True)):
+        return session.journal.born(type(sequence)(items))
+    return sequence
 
 
 def as_int64(value: Any) -> Tensor:

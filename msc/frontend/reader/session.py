@@ -90,6 +90,8 @@ class Session:
         self._runner = runner
         self._outside: dict[int, object] = {}
         self._iterated: dict[int, tuple[object, Sequence[Any]]] = {}
+        self.sequences: dict[int, tuple[type, Sequence[Any] | None]] = {}
+        """The identity of an iterator that is a sequence to MindSpore -> of which class, and once it is drawn, its items."""
 
     def _new_graph(self) -> Graph:
         return Graph(self.place, self.guards.parameter)
@@ -336,6 +338,11 @@ class Session:
     def iterates(self, iterator: Any, sources: Sequence[Any]) -> None:
         """An iterator gives items of these values."""
         self._iterated[id(iterator)] = (iterator, sources)
+
+    def becomes_sequence(self, iterator: Any, kind: type, drawn: Sequence[Any] | None = None) -> Any:
+        """Note that an iterator is new, and what it is where a sequence is asked for."""
+        self.sequences[id(iterator)] = (kind, drawn)
+        return self.journal.born(iterator)
 
     def library(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call library code. Where it needs elements of tensors, the graph ends, and it computes with those."""

@@ -19,6 +19,7 @@ from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.guards import MISSING
 from msc.frontend.reader.numbers import DTYPES, RuntimeNumber, as_kind
 from msc.frontend.reader.ranges import make_range
+from msc.frontend.reader.sequences import as_sequence
 from msc.frontend.reader.structures import Flattening, SameObject, fill
 from msc.frontend.tensor import Tensor
 
@@ -48,6 +49,7 @@ def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
 
 def _len(frame: Frame, container: Any) -> int:
     session = frame.session
+    container = as_sequence(session, container)
     session.look_into(container)
     if unread.is_user_class(type(container)):
         length = session.by_method("__len__", container)
@@ -173,7 +175,8 @@ def _quantifier(native: Callable[[Iterable[Any]], bool], combined: str, stops: b
 def _map(frame: Frame, function: Any, *iterables: Any) -> Iterator[Any]:
     session = frame.session
     columns = [session.iterate(i) for i in iterables]
-    return session.journal.born(session.call(frame, function, args, {}) for args in zip(*columns, strict=False))
+    mapped = (session.call(frame, function, args, {}) for args in zip(*columns, strict=False))
+    return session.becomes_sequence(mapped, tuple)
 
 
 def _filter(frame: Frame, function: Any, iterable: Any) -> Iterator[Any]:
@@ -183,7 +186,7 @@ def _filter(frame: Frame, function: Any, iterable: Any) -> Iterator[Any]:
         value = item if function is None else session.call(frame, function, (item,), {})
         return session.decide(session.truth(value))
 
-    return session.journal.born(item for item in session.iterate(iterable) if keeps(item))
+    return session.becomes_sequence((item for item in session.iterate(iterable) if keeps(item)), list)
 
 
 def _reduce(frame: Frame, function: Any, iterable: Any, initial: Any = _ABSENT) -> Any:
