@@ -21,6 +21,7 @@ from msc.frontend.reader.guards import MISSING, in_class
 from msc.frontend.reader.journal import CONTAINERS, Content
 from msc.frontend.reader.libraries import is_library_file
 from msc.frontend.reader.numbers import RuntimeNumber
+from msc.frontend.reader.sequences import drawn
 from msc.frontend.reader.signals import Recursion, Refusal
 from msc.frontend.reader.source import CodeSource, source_of
 from msc.frontend.reader.special import SPECIAL
@@ -253,6 +254,7 @@ def native(frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str,
     """Call library code: what it may change is noted, what it looks at is guarded."""
     session = frame.session
     receiver = getattr(function, "__self__", None)
+    args = tuple(drawn(session, value) for value in args)
     given = [receiver, *args, *kwargs.values()]
     for value in given:
         session.look_into(value)

@@ -72,10 +72,15 @@ def iterated(session: Session, iterable: Any) -> Iterator[Any]:
         raise TypeError(f"'{iterable.kind.__name__}' object is not iterable")
     if isinstance(iterable, Tensor) and iterable.ndim > 0 and session.is_symbolic(iterable):
         return (session.made(iterable[i], ()) for i in range(len(iterable)))
-    drawn = session.sequences.get(id(iterable), (None, None))[1]
-    iterable = iterable if drawn is None else drawn
+    iterable = drawn(session, iterable)
     session.look_into(iterable)
     return (session.inherit(iterable, item) for item in iterable)
+
+
+def drawn(session: Session, value: Any) -> Any:
+    """An iterator whose items were asked for as a sequence is that sequence from then on; another value is itself."""
+    items = session.sequences.get(id(value), (None, None))[1]
+    return value if items is None else items
 
 
 def as_sequence(session: Session, value: Any) -> Any:
@@ -84,16 +89,16 @@ def as_sequence(session: Session, value: Any) -> Any:
     To MindSpore's graph mode they are sequences, with a length and items. Another value is itself. So is an iterator
     from outside.
     """
-    kind, drawn = session.sequences.get(id(value), (None, None))
+    kind, items = session.sequences.get(id(value), (None, None))
     if kind is None and type(value) in (zip, enumerate) and session.journal.is_own(value):
         kind = tuple
     if kind is None:
         return value
-    if drawn is None:
+    if items is None:
         session.consume(value)
-        drawn = kind(value)
-        session.becomes_sequence(value, kind, drawn)
-    return drawn
+        items = kind(value)
+        session.becomes_sequence(value, kind, items)
+    return items
 
 
 def given_out(session: Session, result: Any) -> Any:

@@ -91,7 +91,7 @@ class Session:
         self._outside: dict[int, object] = {}
         self._iterated: dict[int, tuple[object, Sequence[Any]]] = {}
         self.sequences: dict[int, tuple[type, Sequence[Any] | None]] = {}
-        """The identity of an iterator that is a sequence to MindSpore -> of which class, and once it is drawn, its items."""
+        """An iterator that is a sequence to MindSpore, by identity -> its class, and its items once they are drawn."""
 
     def _new_graph(self) -> Graph:
         return Graph(self.place, self.guards.parameter)
@@ -339,9 +339,9 @@ class Session:
         """An iterator gives items of these values."""
         self._iterated[id(iterator)] = (iterator, sources)
 
-    def becomes_sequence(self, iterator: Any, kind: type, drawn: Sequence[Any] | None = None) -> Any:
+    def becomes_sequence(self, iterator: Any, kind: type, items: Sequence[Any] | None = None) -> Any:
         """Note that an iterator is new, and what it is where a sequence is asked for."""
-        self.sequences[id(iterator)] = (kind, drawn)
+        self.sequences[id(iterator)] = (kind, items)
         return self.journal.born(iterator)
 
     def library(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
