@@ -22,9 +22,9 @@ MADE: dict[str, tuple[Callable[[Any], Any], Any]] = {
 def _same(a: Any, b: Any) -> bool:
     if isinstance(b, Tensor):
         return isinstance(a, Tensor) and a.asnumpy().tolist() == b.asnumpy().tolist()
-    if isinstance(b, tuple | list):
-        return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
-    return a == b
+    if type(b) not in (tuple, list):
+        return a == b
+    return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
 
 
 @pytest.mark.parametrize("name", MADE)
