@@ -115,23 +115,17 @@ class Lookup(Transform):
     def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = int32) -> None:
         if not isinstance(vocab, Vocab):  # pyright: ignore[reportUnnecessaryIsInstance]
             refuse("Lookup", "vocab", vocab, "a Vocab", is_type=True)
-        self._vocab, self._dtype = vocab, as_dtype(data_type).numpy
+        self._numbers, self._dtype = vocab.vocab(), as_dtype(data_type).numpy
         self._unknown = None if unknown_token is None else vocab.number(unknown_token)
         if unknown_token is not None and self._unknown is None:
             refuse("Lookup", "unknown_token", unknown_token, "a word of the vocabulary")
 
     def __call__(self, *values: Any) -> Array:
         words = array("Lookup", values[0])
-        number = self._vocab.number
-        found = [number(word) for word in words.reshape(-1).tolist()]
+        given = [str(word) for word in words.reshape(-1).tolist()]
+        numbers, unknown = self._numbers, self._unknown
+        found = [numbers.get(word, unknown) for word in given]
         if None in found:
-            found = [self._number(str(word)) for word in words.reshape(-1)]
-        return np.asarray(found, self._dtype).reshape(words.shape)
-
-    def _number(self, word: str) -> int:
-        number = self._vocab.number(word)
-        if number is not None:
-            return number
-        if self._unknown is None:
+            word = given[found.index(None)]
             refuse("Lookup", "a word", word, "words of the vocabulary; unknown_token says what others are")
-        return self._unknown
+        return np.asarray(found, self._dtype).reshape(words.shape)
