@@ -63,6 +63,8 @@ class GraphCapture(Protocol):
 
 class _Installed(threading.local):
     builder: GraphCapture | None = None
+    strategy: tuple[tuple[int, ...], ...] | None = None
+    """Into how many parts the dimensions of the operands of the next operation that has as many are cut."""
 
 
 INSTALLED = _Installed()

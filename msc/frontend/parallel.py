@@ -15,6 +15,7 @@ from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.modes import FORGETTING
 from msc.frontend.process_group import refused
+from msc.frontend.settings import unused
 from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
 
@@ -114,6 +115,9 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     """Keep how training is to be shared among devices. Raises MSC0895 for what needs more than one."""
     there = {**_ALONE, "device_num": current_ranks().size, "global_rank": current_ranks().rank}
     for name, value in kwargs.items():
+        if name == "device_num" and current_ranks().size == 1:
+            unused("set_auto_parallel_context", device_num=value)
+            continue
         if name in there and type(value) is type(there[name]) and value not in (there[name], _ALONE[name]):
             raise refused(f"set_auto_parallel_context: {name}={described(value)}", f"leave {name} out")
     mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)

@@ -99,6 +99,7 @@ SETTINGS: Mapping[str, Setting] = {
     "use_offload": Setting(_ONE_DEVICE, (False,)),
     "use_lazy": Setting("every row is updated, as without it", (False,), refused=True),
     "flags": Setting("graphs depend on the code of a cell alone"),
+    "device_num": Setting(f"{_ONE_DEVICE}; mpirun -n 4 python train.py starts four processes", (1,)),
     "auto_parallel_mode": Setting(_ONE_DEVICE, (False,), refused=True),
     "dtype": Setting("results have the element type of the inputs"),
     "requires_grad": Setting("gradients are taken where they are asked for", (True, False)),

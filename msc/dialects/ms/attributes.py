@@ -30,6 +30,9 @@ MS_SHARDING = "ms.sharding"
 MS_SHARD = "ms.shard"
 """Of an operation: how its operands are to lie, as "[dp, _], *"; `*` leaves one open. A mark of the user's."""
 
+MS_STRATEGY = "ms.strategy"
+"""Of an operation: into how many parts each dimension of each operand is cut, as "[[2, 1], [1, 4]]"."""
+
 MS_LAYOUTS = "ms.layouts"
 """Of an operation: how its operands and results lie, as "[dp, _], [_, tp] -> [dp, tp]"."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
 
 from msc.analysis.bytes import bytes_of
-from msc.dialects.ms.attributes import MS_MESH, MS_SHARDING
+from msc.dialects.ms.attributes import MS_MESH, MS_SHARD, MS_SHARDING, MS_STRATEGY
 from msc.dialects.ranks import current_ranks
 from msc.driver.passes.registry import new_context
 from msc.frontend.execution import Program, program_of
@@ -19,14 +22,18 @@ from msc.frontend.parallel import get_auto_parallel_context, least_shared, mesh_
 from msc.frontend.reader.updates import updates_of
 from msc.frontend.sharing import Scattered, SharedCall, Slices
 from msc.ir.entry import entries
+from msc.ir.locations import source_location
 from msc.ir.typed import shape
 from msc.parallel.layouts import Layout
-from msc.parallel.marks import argument_layouts, parameter_layouts, result_layouts
+from msc.parallel.marks import argument_layouts, mark_text, parameter_layouts, result_layouts
 from msc.parallel.mesh import Mesh
 from msc.parallel.partition import Partition
 from msc.parallel.propagate_layouts import PropagateLayouts, wanted_layouts
+from msc.parallel.rules import rule_of
 from msc.parallel.usual_marks import has_marks, mark_as_usual
+from msc.planner.model_plan import mesh_of
 from msc.support.arrays import Array
+from msc.support.diagnostics import Diagnostic, MscError
 
 
 def rank_program(call: SharedCall, wishes: Wishes) -> Program:
@@ -34,7 +41,7 @@ def rank_program(call: SharedCall, wishes: Wishes) -> Program:
     captured = call.captured
     module = captured.graph.finish(captured.outputs)
     weights = captured.graph.weights()
-    mesh = Mesh.parse(mesh_text())
+    mesh = _mesh_of(module)
     laid = _Lying(call, module, mesh)
     shapes = [shape(t) for t in laid.result_types]
     laid.mark()
@@ -80,6 +87,20 @@ def _part(value: Any, layout: Layout) -> Array:
     return _own(value, layout) if layout.axes else value
 
 
+def _not_cut(op: Operation, strategy: str, why: str) -> MscError:
+    help = "all parts of an operation are at most the ranks, in its factors"
+    return MscError(
+        Diagnostic("MSC1109", f"{op.name} is not cut into {strategy}: {why}", source_location(op), help=help)
+    )
+
+
+def _mesh_of(module: ModuleOp) -> Mesh:
+    """The mesh that was set; for numbers of parts one of the prime factors of the ranks."""
+    has_numbers = any(MS_STRATEGY in op.attributes for op in module.walk())
+    is_said = bool(get_auto_parallel_context("mesh"))
+    return mesh_of(current_ranks().size) if has_numbers and not is_said else Mesh.parse(mesh_text())
+
+
 @dataclass
 class _Lying:
     """How the arguments and results of a call lie on the mesh."""
@@ -113,7 +134,8 @@ class _Lying:
         rows = next((shape(arguments[k])[0] for k in self.call.examples), None)
         of_results = {u.result: layouts[u.argument] for u in self.updates}
         results = [
-            of_results.get(k) or (self._rows if sizes and sizes[0] == rows else self._whole)(len(sizes), data)
+            of_results.get(k)
+            or (self._rows if sizes and sizes[0] == rows and not full else self._whole)(len(sizes), data)
             for k, sizes in enumerate(map(shape, self.result_types))
         ]
         self.function.arg_attrs = self._said(self.function.arg_attrs, layouts.values())
@@ -126,9 +148,37 @@ class _Lying:
         self.function.arg_attrs = ArrayAttr(
             entry if given[k].parameter is None else DictionaryAttr({}) for k, entry in enumerate(named or ())
         )
+        self._mark_strategies()
         if not has_marks(self.function):
             mark_as_usual(self.function, self.mesh)
         self.function.arg_attrs = named
+
+    def _mark_strategies(self) -> None:
+        """Operations that users cut into numbers of parts: axes of the mesh that make those, alike for one loop."""
+        for op in self.function.walk():
+            written = op.attributes.pop(MS_STRATEGY, None)
+            if isinstance(written, StringAttr):
+                strategy: list[list[int]] = json.loads(written.data)
+                axes: dict[object, tuple[str, ...]] = {}
+                layouts: list[Layout] = []
+                for n, (factors, parts) in enumerate(zip(rule_of(op).operands, strategy, strict=True)):
+                    for d, (factor, count) in enumerate(zip(factors, parts, strict=True)):
+                        key = (n, d) if factor is None else factor
+                        axes.setdefault(key, self._axes(op, count, [a for used in axes.values() for a in used]))
+                    keys = [(n, d) if factor is None else factor for d, factor in enumerate(factors)]
+                    layouts.append(Layout(self.mesh, tuple(axes[key] for key in keys)))
+                    if layouts[-1].strategy != tuple(parts):
+                        raise _not_cut(op, written.data, f"one loop runs over dimensions cut {parts} and otherwise")
+                op.attributes[MS_SHARD] = mark_text(layouts)
+
+    def _axes(self, op: Operation, count: int, used: Sequence[str]) -> tuple[str, ...]:
+        """The first free axes that make so many parts."""
+        free = [name for name in self.mesh.names if name not in used]
+        for length in range(len(free) + 1):
+            for names in itertools.combinations(free, length):
+                if self.mesh.size_of(*names) == count:
+                    return names
+        raise _not_cut(op, str(count), f"the axes of {self.mesh} that are left do not make {count} parts")
 
     def _shared(self, argument: int, layout: Layout, is_state: bool) -> Layout:
         """The layout of a parameter that is updated; optimizer-parallel ranks share what each of them would have."""

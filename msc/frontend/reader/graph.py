@@ -14,12 +14,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
 from msc.dialects.element_types import dtype_name
-from msc.dialects.ms.attributes import MS_NAME
+from msc.dialects.ms.attributes import MS_NAME, MS_STRATEGY
 from msc.dialects.ms.building import GraphBuilder as Writer
 from msc.dialects.ms.shapes import shape_of
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.dialects.ms.values import Value, known
-from msc.frontend.capture import Property, Symbol
+from msc.frontend.capture import INSTALLED, Property, Symbol
 from msc.frontend.dtypes import DType, by_name
 from msc.frontend.immediate import built
 from msc.frontend.parameter import Parameter
@@ -179,6 +179,12 @@ class Graph:
     ) -> tuple[GraphValue, ...]:
         """Append `ms.<name>`. Raises the errors that it verifies at the user's line."""
         op = built(name, operands, properties)
+        strategy = INSTALLED.strategy
+        if strategy is not None and [len(row) for row in strategy] == [
+            len(type_of(v).get_shape()) for v in op.operands
+        ]:
+            op.attributes[MS_STRATEGY] = StringAttr(str([list(row) for row in strategy]))
+            INSTALLED.strategy = None
         self.insert(op)
         return tuple(map(self.symbol, op.results))
 

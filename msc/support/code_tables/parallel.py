@@ -66,6 +66,13 @@ CODES = (
         "that mpirun decides itself, such as `--master_port`, are read and not used.",
     ),
     Code(
+        "MSC1109",
+        "strategy that does not cut an operator",
+        "`ops.MatMul().shard(((2, 1), (1, 4)))` says into how many parts each dimension of each operand is cut. "
+        "Dimensions of one loop, as both k of a product [m, k] times [k, n], have one number; the numbers of an "
+        "operator multiply to at most the ranks, and are products of their factors.",
+    ),
+    Code(
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "

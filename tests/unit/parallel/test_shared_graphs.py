@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msc import nn
+import msc
+from msc import nn, ops
+from msc.dialects.ranks import run_ranks
+from msc.frontend.parallel import reset_auto_parallel_context, set_auto_parallel_context
+from msc.support.diagnostics import MscError
 from tests.unit.parallel.programs import mpirun, needs_mpi
 from tests.unit.parallel.training import OPTIMIZER_PARALLEL, Training, trained
 
@@ -38,7 +42,7 @@ class Clipped(nn.TrainOneStepCell):
     """Gradients are clipped by their norm over all parameters before the update."""
 
     def construct(self, *inputs: Any) -> Any:
-        from msc import ops, value_and_grad
+        from msc import value_and_grad
 
         loss, gradients = value_and_grad(self.network, None, self.weights)(*inputs)
         self.optimizer(ops.clip_by_global_norm(gradients, 0.1))
@@ -59,6 +63,39 @@ def test_norms_and_overflow_are_of_all_ranks() -> None:
     expected = scaled.run(scaled.step(), 3)
     for losses in trained(scaled, 3, "dp=2")[0]:
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+class Sharded(nn.Cell):
+    """Two products, the first cut by rows, the second by columns."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        super().__init__()
+        self.first, self.second = ops.MatMul().shard(first), ops.MatMul().shard(second)
+
+    def construct(self, x: Any, w: Any, v: Any) -> Any:
+        return self.second(self.first(x, w), v)
+
+
+def test_operators_are_cut_as_shard_says() -> None:
+    draw = np.random.default_rng(0)
+    x, w, v = (draw.integers(-4, 4, (8, 8)).astype(np.float32) for _ in range(3))
+
+    def run(first: Any, second: Any) -> list[Any]:
+        def rank(_: int) -> Any:
+            called: Any = msc.jit(Sharded(first, second), backend="interpreter")
+            return called(*map(msc.Tensor, (x, w, v))).asnumpy()
+
+        set_auto_parallel_context(parallel_mode="semi_auto_parallel", full_batch=True)
+        try:
+            return run_ranks(4, rank)
+        finally:
+            reset_auto_parallel_context()
+
+    for found in run(((4, 1), (1, 1)), ((1, 1), (1, 4))):
+        np.testing.assert_array_equal(found, x @ w @ v)
+    for wrong in (((4, 2), (1, 1)), ((4, 1),), ((3, 1), (1, 1))):
+        with pytest.raises(MscError, match="MSC1109"):
+            run(wrong, ((1, 1), (1, 1)))
 
 
 PROGRAM = """
