@@ -42,7 +42,7 @@ def test_a_process_is_rank_0_of_1(backend: str | None) -> None:
         lambda: process_group.create_group("two", [0, 1]),
         lambda: process_group.get_world_rank_from_group_rank("hccl_world_group", 1),
         lambda: process_group.destroy_group("hccl_world_group"),
-        lambda: parallel.set_auto_parallel_context(device_num=8),
+        lambda: parallel.set_auto_parallel_context(pipeline_stages=2),
         lambda: parallel.set_auto_parallel_context(parallel_mode="both"),
         lambda: parallel.set_auto_parallel_context(gradient_mean=True),
         lambda: parallel.get_auto_parallel_context("mode"),

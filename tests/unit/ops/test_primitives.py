@@ -112,7 +112,7 @@ def test_operators_with_several_results() -> None:
 def test_operators_keep_their_attributes() -> None:
     operator = ops.MatMul(transpose_b=True).shard(((4, 1), (1, 1)))
     assert operator.name == "MatMul"
-    assert operator.attrs == {"transpose_a": False, "transpose_b": True}
+    assert operator.attrs == {"transpose_a": False, "transpose_b": True, "in_strategy": operator.in_strategy}
     assert operator.transpose_b
     assert operator.in_strategy == ((4, 1), (1, 1))
 
