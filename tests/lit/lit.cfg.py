@@ -1,8 +1,10 @@
-"""lit configuration: `%{msc-opt}` is the pass driver of the checkout under test."""
+"""lit configuration: `%{msc-opt}` is the pass driver of the checkout under test, a fork of one process (prestarted.py)."""
 
 # pyright: reportUndefinedVariable=false
 import os
+import subprocess
 import sys
+import tempfile
 from typing import Any
 
 import lit.formats
@@ -19,9 +21,14 @@ config.environment["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), c
 config.environment["PYTHONPATH"] = root
 config.environment["MSC_STRICT"] = "1"
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+prestarted = os.path.join(config.test_source_root, "prestarted.py")
+place = os.path.join(tempfile.mkdtemp(), "msc")
+read, held = os.pipe()  # until lit and its workers end
+subprocess.Popen([sys.executable, prestarted, "--serve", place], stdin=read, env=dict(config.environment))
+os.close(read)
 config.substitutions += [
-    ("%{msc-opt}", f"{sys.executable} -m msc.driver.verbs.opt"),
-    ("%{msc}", f"{sys.executable} -m msc.driver"),
+    ("%{msc-opt}", f"{sys.executable} -IS {prestarted} {place} msc-opt"),
+    ("%{msc}", f"{sys.executable} -IS {prestarted} {place} msc"),
     ("%{python}", sys.executable),
     ("%{samples}", os.path.join(root, "samples")),
 ]
