@@ -1,4 +1,4 @@
-"""lit configuration: `%{msc-opt}` is the pass driver of the checkout under test, a fork of one process (prestarted.py)."""
+"""lit configuration: `%{msc-opt}` is the pass driver of the checkout under test, by prestarted.py."""
 
 # pyright: reportUndefinedVariable=false
 import os

@@ -12,8 +12,9 @@ import sys
 
 PROGRAMS = {"msc": "msc.driver", "msc-opt": "msc.driver.verbs.opt"}
 """The programs, and the modules that are theirs."""
-_IMPORTED = ("analysis", "backends", "codegen", "cost", "driver", "graph", "graph_kernel", "importers", "interp")
-_IMPORTED += ("lowering", "runtime", "schedule", "targets")
+_IMPORTED = (
+    "analysis backends codegen cost driver graph graph_kernel importers interp lowering runtime schedule targets"
+)
 
 
 def ask(place: str, arguments: list[str]) -> int:
@@ -42,7 +43,7 @@ def serve(place: str) -> list[str]:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(place)
         listening.listen(64)
-        for package in _IMPORTED:
+        for package in _IMPORTED.split():
             folder = importlib.import_module(f"msc.{package}").__path__
             for module in pkgutil.walk_packages(folder, f"msc.{package}."):
                 if not module.name.endswith("__main__"):
