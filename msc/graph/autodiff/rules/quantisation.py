@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from msc.dialects import ms
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
+from msc.graph.autodiff.reverse import refusal
 from msc.poly.compute import integer_range
 
 
@@ -24,6 +25,11 @@ def _dequantize(op: ms.DequantizeOp, emit: GradientEmitter, g: SSAValue) -> Cont
             whole = emit(ms.SubOp, whole, emit.cast(op.zero, "i32"))
         found[1] = emit.sum_to(emit(ms.MulOp, g, emit.cast(whole, emit.dtype(g))), op.shape(1))
     return found[: len(op.operands)]
+
+
+@gradient(ms.PackedMatmulOp)
+def _packed_matmul(op: ms.PackedMatmulOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+    raise refusal(op, f"{op.name} has no gradient", "train with weights of floats, and pack these afterwards")
 
 
 @gradient(ms.QuantizeOp)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from msc.interp import evaluate
+from msc.support.diagnostics import MscError
 from tests.unit.compiled.programs import parsed
 from tests.unit.graph.autodiff.differences import differentiated
 
@@ -48,3 +49,13 @@ def test_integers_that_nothing_dequantises_have_no_gradient() -> None:
     x = np.array([0.1, -0.6, 1.2, 9], np.float32)
     (by_x,) = evaluate(differentiated(module, inputs=(0,)), [x, np.array(0.5, np.float32)], {})
     np.testing.assert_array_equal(by_x, np.round(x / 0.5))
+
+
+def test_packed_weights_have_no_gradient() -> None:
+    module = parsed("""
+    func.func @main(%x: tensor<1x32xf32>, %c: tensor<1x1x16x16xui8>, %s: tensor<1x1x16xf32>) -> tensor<1x16xf32> {
+      %0 = ms.packed_matmul %x, %c, %s
+      func.return %0 : tensor<1x16xf32>
+    }""")
+    with pytest.raises(MscError, match="MSC0414"):
+        differentiated(module, inputs=(0,))
