@@ -25,6 +25,9 @@ _SERVER = "embeddings lie in this process; nn.Embedding and nn.EmbeddingLookup l
 _REWRITE = "networks are changed in Python: cells are attributes, which may be replaced"
 _SCHEDULE = "msc compile plans this itself; docs/schedules-by-hand.md says how to do it by hand"
 _SPECIAL = "scipy.special has it for arrays; ops.Custom calls such a function"
+_OLD_LOSS = "ops.SoftmaxCrossEntropyWithLogits and ops.SigmoidCrossEntropyWithLogits take its place"
+_OLD_POOLING = "ops.MaxPool and ops.AvgPool take its place"
+_OLD_ORDER = "ops.Depend(value, expression) takes its place; statements keep their order here without it"
 
 _TABLE: Mapping[str, str] = {
     _OVERFLOW: "NPUAllocFloatStatus NPUClearFloatStatus NPUGetFloatStatus NPUClearFloatStatusV2 NPUGetFloatStatusV2",
@@ -77,6 +80,9 @@ _TABLE: Mapping[str, str] = {
     _SERVER: "Pull Push MapCacheIdx MapUniform MultiFieldEmbeddingLookup GetNext GetNextSingleOp",
     _REWRITE: "Node NodeType ScopedValue SymbolTree ValueType",
     _SCHEDULE: "set_dump MemPool PluggableAllocator UntypedStorage use_mem_pool memory_replay",
+    _OLD_LOSS: "SoftmaxCrossEntropy SigmoidCrossEntropy",
+    _OLD_POOLING: "Pooling",
+    _OLD_ORDER: "ControlDepend",
     _SPECIAL: (
         "BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 bessel_j0 bessel_j1 bessel_k0 "
         "bessel_k0e bessel_k1 bessel_k1e bessel_y0 bessel_y1 Betainc"
@@ -128,4 +134,5 @@ def refusal(name: str) -> Any:
 
 def _is_primitive(name: str) -> bool:
     """Whether the object is called later: most of the classes of `ops` are."""
-    return REFUSED[name] in (_OVERFLOW, _ASCEND, _COMPLEX, _SPARSE, _SPECIAL, _DEVICES)
+    called = (_OVERFLOW, _ASCEND, _COMPLEX, _SPARSE, _SPECIAL, _DEVICES, _OLD_LOSS, _OLD_POOLING, _OLD_ORDER)
+    return REFUSED[name] in called
