@@ -130,6 +130,7 @@ class _Capture:
                 return position
         content = parameter.content
         assert isinstance(content, np.ndarray)
+        content = cast(Array, content)
         self._graph.add_input(known(content).type, lambda _: content)
         return len(self._graph.inputs) - 1
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from types import UnionType
 from typing import Any
 
 from msc.frontend import dtypes
@@ -28,10 +29,19 @@ _ABSENT = object()
 
 def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
     _note_class(frame, value)
-    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
+    for kind in _each_kind(kinds):
         if type(kind) is not type and unread.is_user_class(kind) and not isinstance(value, RuntimeNumber):
             frame.session.guards.is_instance(value, kind)
     return frame.session.is_instance(value, kinds)
+
+
+def _each_kind(kinds: Any) -> Iterator[Any]:
+    """The classes of a tuple, or of a union `A | B`, in which there may be others."""
+    if isinstance(kinds, tuple | UnionType):
+        for kind in kinds if isinstance(kinds, tuple) else kinds.__args__:
+            yield from _each_kind(kind)
+    else:
+        yield kinds
 
 
 def _note_class(frame: Frame, value: Any) -> None:

@@ -25,7 +25,7 @@ from msc.driver.compile import Step, compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.runtime.weights import write_weights
 
-LAYERS = 6, 12, 24
+LAYERS = 8, 16, 32
 MACHINE = """
 base = "x86-64-v3"
 [memory.L2]

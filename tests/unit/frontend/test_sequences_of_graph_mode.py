@@ -61,3 +61,15 @@ def test_ranges_are_given_out_as_tuples_and_an_iterator_that_has_begun_gives_the
         return range(3), first, pairs, x
 
     assert mixed(ROW)[:3] == ((0, 1, 2), (1, 4), ((2, 5), (3, 6)))
+
+
+def test_a_union_of_classes_is_several() -> None:
+    class Kind:
+        pass
+
+    @jit
+    def which(x: Any, y: Tensor) -> Tensor:
+        return y + 1 if isinstance(x, tuple | list) else y + 2 if isinstance(x, (Kind | str, float)) else y
+
+    one = Tensor([1.0])
+    assert [which(x, one).asnumpy().item() for x in ((1,), Kind(), 0.5, 3)] == [2, 3, 3, 1]

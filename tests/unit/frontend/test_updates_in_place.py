@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -30,8 +30,9 @@ class Counter(nn.Cell):
 
 
 @pytest.fixture(autouse=True)
-def graph_mode() -> None:
-    msc.set_context(mode=msc.GRAPH_MODE)
+def graph_mode() -> Iterator[None]:
+    with msc.set_context(mode=msc.GRAPH_MODE):
+        yield
 
 
 def elements(parameter: Parameter) -> Array:
@@ -207,8 +208,8 @@ def test_a_network_in_training_is_evaluated_between_steps() -> None:
 
 def test_steps_are_those_of_pynative_mode() -> None:
     graph = [p.asnumpy() for p in trained(3)[0].trainable_params()]
-    msc.set_context(mode=msc.PYNATIVE_MODE)
-    eager = [p.asnumpy() for p in trained(3)[0].trainable_params()]
+    with msc.set_context(mode=msc.PYNATIVE_MODE):
+        eager = [p.asnumpy() for p in trained(3)[0].trainable_params()]
     for a, b in zip(graph, eager, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 

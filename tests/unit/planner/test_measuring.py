@@ -66,6 +66,6 @@ def test_ranks_of_one_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_mpi_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
     done = CliRunner().invoke(command, ["parallel", "measure", "-o", str(tmp_path / "c.toml")])
     assert "MSC1126" in str(done.exception)
