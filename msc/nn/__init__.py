@@ -11,7 +11,6 @@ from msc.nn.mathematics import *
 from msc.nn.metrics import *
 from msc.nn.normalisation import *
 from msc.nn.optim.loss_scale import *
-from msc.nn.optim.more import *
 from msc.nn.optim.optimizer import *
 from msc.nn.optim.rates import *
 from msc.nn.optim.scaled_steps import *

@@ -12,7 +12,10 @@ from msc.frontend.dtypes import (
 from msc.frontend.tensor import Tensor as Tensor
 from msc.numpy.creation import *
 from msc.numpy.functions import *
-from msc.numpy.rarely import *
+from msc.numpy.elementwise import *
+from msc.numpy.places import *
+from msc.numpy.polynomials import *
+from msc.numpy.statistics import *
 from msc.ops import (
     abs as abs, absolute as absolute, add as add, bitwise_and as bitwise_and, bitwise_or as bitwise_or,
     bitwise_xor as bitwise_xor, ceil as ceil, cos as cos, cosh as cosh, cross as cross, cumprod as cumprod,

@@ -1,4 +1,4 @@
-"""Operators of the less common functions; recurrent layers, labels and tables as operators."""
+"""Operators of functions that stand elsewhere, a row each; labels and tables as operators."""
 
 # Values of user programs and lambdas of operators are of any type.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -22,16 +22,18 @@ from msc.ops import (
     compositions,
     creation,
     draws,
+    elementwise,
     images,
     joining,
     linear,
     losses,
     matrices,
     methods,
-    odds,
     ordering,
     random,
+    rearranging,
     reductions,
+    scalars,
     scattering,
     selection,
     sequence_losses,
@@ -409,11 +411,13 @@ choice_with_mask, bounding_box_encode, bounding_box_decode = _as_functions()
 
 AccumulateNV2 = operator("AccumulateNV2", statistics.accumulate_n)
 Addcdiv, Addcmul = operator("Addcdiv", linear.addcdiv), operator("Addcmul", linear.addcmul)
-ApproximateEqual = operator("ApproximateEqual", odds.approximate_equal, "tolerance")
+ApproximateEqual = operator("ApproximateEqual", elementwise.approximate_equal, "tolerance")
 BatchToSpace = operator(
-    "BatchToSpace", lambda x, *, block_size, crops: odds.batch_to_space_nd(x, block_size, crops), "block_size crops"
+    "BatchToSpace",
+    lambda x, *, block_size, crops: rearranging.batch_to_space_nd(x, block_size, crops),
+    "block_size crops",
 )
-BatchToSpaceND = operator("BatchToSpaceND", odds.batch_to_space_nd, "block_shape crops")
+BatchToSpaceND = operator("BatchToSpaceND", rearranging.batch_to_space_nd, "block_shape crops")
 Bernoulli = operator(
     "Bernoulli", lambda x, p, *, seed=-1, offset=0: random.bernoulli(x, p, None if seed < 0 else seed), "seed offset"
 )
@@ -452,10 +456,10 @@ DropoutDoMask = operator("DropoutDoMask", draws.do_mask_values)
 DropoutGenMask = operator("DropoutGenMask", draws.gen_mask_values, "Seed0 Seed1")
 Einsum = operator("Einsum", _einsum, "equation")
 EmbeddingLookup = operator("EmbeddingLookup", _embedding_lookup)
-Eps, EqualCount = operator("Eps", odds.eps), operator("EqualCount", _equal_count)
+Eps, EqualCount = operator("Eps", elementwise.eps), operator("EqualCount", _equal_count)
 EuclideanNorm = operator("EuclideanNorm", _euclidean, "keep_dims")
 Expand, FastGelu, Fills = (
-    operator("Expand", odds.expand),
+    operator("Expand", rearranging.expand),
     operator("FastGelu", activation.fast_gelu),
     operator("Fills", statistics.fills),
 )
@@ -466,9 +470,13 @@ Gamma, Poisson = (
     operator("Gamma", draws.gamma_values, "seed seed2"),
     operator("Poisson", draws.poisson_values, "seed seed2"),
 )
-Gcd, Lcm, Ger = operator("Gcd", odds.gcd), operator("Lcm", odds.lcm), operator("Ger", compositions.ger)
+Gcd, Lcm, Ger = operator("Gcd", elementwise.gcd), operator("Lcm", elementwise.lcm), operator("Ger", compositions.ger)
 Heaviside, Hypot = operator("Heaviside", compositions.heaviside), operator("Hypot", compositions.hypot)
-IdentityN, Imag, Real = operator("IdentityN", _identities), operator("Imag", odds.imag), operator("Real", odds.real)
+IdentityN, Imag, Real = (
+    operator("IdentityN", _identities),
+    operator("Imag", elementwise.imag),
+    operator("Real", elementwise.real),
+)
 InTopK = operator("InTopK", lambda x1, x2, *, k: statistics.intopk(x1, x2, k), "k")
 IndexFill = operator("IndexFill", scattering.index_fill)
 InplaceAdd = operator("InplaceAdd", lambda x, v, *, indices: statistics.inplace_add(x, v, indices), "indices")
@@ -482,13 +490,16 @@ LeftShift, RightShift = (
 LogSpace = operator("LogSpace", creation.logspace, "steps base dtype")
 Logit = operator("Logit", unary.logit, "eps")
 MaskedScatter = operator("MaskedScatter", statistics.masked_scatter)
-MatrixBandPart = operator("MatrixBandPart", odds.matrix_band_part)
+MatrixBandPart = operator("MatrixBandPart", rearranging.matrix_band_part)
 Median = operator("Median", _median, "global_median axis keep_dims ignore_nan")
-MulNoNan = operator("MulNoNan", odds.mul_no_nan_values)
+MulNoNan = operator("MulNoNan", elementwise.mul_no_nan_values)
 Multinomial = operator("Multinomial", draws.multinomial_values, "seed seed2 dtype")
 NanToNum = operator("NanToNum", compositions.nan_to_num, "nan posinf neginf")
-NextAfter, PopulationCount = operator("NextAfter", odds.nextafter), operator("PopulationCount", odds.population_count)
-Padding = operator("Padding", odds.padding, "pad_dim_size")
+NextAfter, PopulationCount = (
+    operator("NextAfter", elementwise.nextafter),
+    operator("PopulationCount", elementwise.population_count),
+)
+Padding = operator("Padding", rearranging.padding, "pad_dim_size")
 RandomCategorical = operator(
     "RandomCategorical",
     lambda logits, num_sample, seed=0, *, dtype=dtypes.int64: draws.random_categorical(logits, num_sample, seed, dtype),
@@ -516,7 +527,10 @@ Randperm = operator(
 )
 Renorm = operator("Renorm", lambda x, *, p, dim, maxnorm: statistics.renorm(x, p, dim, maxnorm), "p dim maxnorm")
 Roll = operator("Roll", lambda x, *, shift, axis: joining.roll(x, shift, axis), "shift axis")
-ScalarCast, ScalarToArray = operator("ScalarCast", odds.scalar_cast), operator("ScalarToArray", odds.scalar_to_array)
+ScalarCast, ScalarToArray = (
+    operator("ScalarCast", scalars.scalar_cast),
+    operator("ScalarToArray", scalars.scalar_to_array),
+)
 SearchSorted = operator(
     "SearchSorted",
     lambda s, v, *, dtype=dtypes.int64, right=False: cast(ordering.searchsorted(s, v, right=right), as_dtype(dtype)),
@@ -535,12 +549,12 @@ Sinc = operator("Sinc", compositions.sinc)
 SoftMarginLoss = operator("SoftMarginLoss", losses.soft_margin_loss, "reduction")
 SpaceToBatch = operator(
     "SpaceToBatch",
-    lambda x, *, block_size, paddings: odds.space_to_batch_nd(x, block_size, paddings),
+    lambda x, *, block_size, paddings: rearranging.space_to_batch_nd(x, block_size, paddings),
     "block_size paddings",
 )
 SpaceToBatchND = operator(
     "SpaceToBatchND",
-    lambda x, *, block_shape, paddings: odds.space_to_batch_nd(x, block_shape, paddings),
+    lambda x, *, block_shape, paddings: rearranging.space_to_batch_nd(x, block_shape, paddings),
     "block_shape paddings",
 )
 SquareSumAll = operator("SquareSumAll", _square_sums)
@@ -575,7 +589,7 @@ UnsortedSegmentMax, UnsortedSegmentMin = (
     operator("UnsortedSegmentMin", statistics.unsorted_segment_min),
 )
 UnsortedSegmentProd = operator("UnsortedSegmentProd", statistics.unsorted_segment_prod)
-Xdivy = operator("Xdivy", odds.xdivy)
+Xdivy = operator("Xdivy", elementwise.xdivy)
 
 
 def _channel_shuffle(x: Tensor, group: int) -> Tensor:
