@@ -17,7 +17,7 @@ from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks
 from msc.frontend.parallel import is_partitioned
 from msc.frontend.precision import ComputePrecision, computing_in, given
-from msc.frontend.settings import unused
+from msc.frontend.settings import tell_once, unused
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.argument_values import described
 from msc.support.diagnostics import did_you_mean
@@ -98,6 +98,12 @@ class Primitive:
         self.add_prim_attr("in_strategy", in_strategy)
         self.out_strategy = out_strategy
         return self
+
+    def set_strategy(self, strategy: Any) -> Self:
+        """The name of `shard` in MindSpore's first versions. Raises MSC0887."""
+        modern = f"{self.name}().shard({strategy!r})"
+        tell_once((self.name, "set_strategy"), "MSC0886", f"{self.name}: set_strategy is now shard", help=modern)
+        return self.shard(strategy)
 
     def set_device(self, device_target: str) -> Self:
         """Keep the device that is asked for; there is one. Raises MSC0887."""

@@ -114,7 +114,7 @@ def test_operators_keep_their_attributes() -> None:
     assert operator.name == "MatMul"
     assert operator.attrs == {"transpose_a": False, "transpose_b": True, "in_strategy": operator.in_strategy}
     assert operator.transpose_b
-    assert operator.in_strategy == ((4, 1), (1, 1))
+    assert operator.in_strategy == ((4, 1), (1, 1)) == ops.MatMul().set_strategy(((4, 1), (1, 1))).in_strategy
 
 
 class Softmax(PrimitiveWithInfer):
