@@ -292,7 +292,7 @@ def histogram(a: Data, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tenso
     """How many elements lie between neighbouring edges, and the edges."""
 
     def counted(x: Array) -> Any:
-        return np.histogram(x, bins, range)
+        return np.histogram(x.view(np.uint8) if x.dtype == bool else x, bins, range)
 
     counts, edges = on_arrays("histogram", counted, asarray(a))
     return ops.cast(counts, dtypes.float32), ops.cast(edges, dtypes.float32)
