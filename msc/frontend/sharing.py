@@ -8,7 +8,7 @@ them, on all ranks together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -25,6 +25,7 @@ from msc.support.arrays import Array
 
 if TYPE_CHECKING:
     from msc.frontend.execution import Program
+    from msc.frontend.parameter import Parameter
     from msc.frontend.reader.capture import Arguments, Captured
 
 PARTITIONER = ("msc.driver.artifacts.partitioned_calls", "rank_program")
@@ -49,6 +50,13 @@ class Scattered(Placeholder):
         for place, part in zip(self.places, ranks.exchange(range(ranks.size), "a parameter", self.part), strict=True):
             whole[place] = part
         return whole
+
+
+def gather(parameters: Iterable[Parameter]) -> None:
+    """Have every rank hold the whole of parameters: a collective, of those that ranks share."""
+    for parameter in parameters:
+        if isinstance(parameter.held, Scattered):
+            parameter.content = parameter.held.gathered()
 
 
 def widened(arguments: Arguments) -> Arguments:
@@ -77,11 +85,10 @@ def _is_example(value: Any, rows: int) -> bool:
 
 @dataclass(frozen=True)
 class SharedCall:
-    """A graph of all ranks, and which of its arguments are examples; `rows` is how many those are."""
+    """A graph of all ranks, and which of its arguments are examples."""
 
     captured: Captured
     examples: frozenset[int]
-    rows: int
 
 
 def rank_program(captured: Captured, arguments: Arguments, wishes: Wishes) -> Program:
@@ -92,12 +99,12 @@ def rank_program(captured: Captured, arguments: Arguments, wishes: Wishes) -> Pr
         k for k in range(min(len(arguments.leaves), len(inputs)))
         if inputs[k].parameter is None and _is_example(arguments.leaves[k], rows)
     }  # fmt: skip
+    readers = list(captured.inputs)
     for k, given in enumerate(inputs):
         if given.parameter is not None:
-            captured.inputs = [
-                *captured.inputs[:k], lambda _, p=given.parameter: p.held, *captured.inputs[k + 1 :]
-            ]  # fmt: skip
-    return _partitioner()(SharedCall(captured, frozenset(examples), rows), wishes)
+            readers[k] = lambda _, p=given.parameter: p.held
+    captured.inputs = readers
+    return _partitioner()(SharedCall(captured, frozenset(examples)), wishes)
 
 
 class _Partitioner(Protocol):

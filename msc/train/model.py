@@ -22,6 +22,7 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parallel import get_auto_parallel_context, is_distributed
 from msc.frontend.process_group import broadcast_from_first, exchanged_by_all, get_group_size
 from msc.frontend.settings import unused
+from msc.frontend.sharing import gather
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.metrics import Loss, get_metrics
@@ -202,8 +203,7 @@ class Model:
         try:
             with closing(feed):
                 self._epochs(RunContext(facts), members, feed, validation)
-            for parameter in self._train_network.get_parameters():
-                parameter.content  # noqa: B018  (ranks that share parameters part with whole ones)
+            gather(self._train_network.get_parameters())  # ranks that share parameters part with whole ones
         except BaseException:
             for member in members.members:
                 if isinstance(member, ModelCheckpoint):

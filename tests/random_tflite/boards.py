@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,18 +14,11 @@ from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.importers.tflite import import_bytes
 from msc.runtime.bundle import Golden, write_bundle
-from msc.targets.catalogue import machine_named
 from tests.random_quantised.machines import HOSTS
 from tests.random_tflite.drawing import MAKERS, Draw
 from tests.targets.elsewhere import compiled
 
 BOARDS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "rv32imc")
-
-
-def missing(march: str) -> str:
-    """The tools for a board that are not there."""
-    board = machine_named(march).boards[0]
-    return " and ".join(tool for tool in (board.compiler, board.emulator) if shutil.which(tool) is None)
 
 
 def differences(name: str, seed: int, marches: Sequence[str], *, is_quantised: bool = True) -> Iterator[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from msc.targets.catalogue import machine_named
 from tests.random_tflite import boards
 from tests.random_tflite.checking import problems
 from tests.random_tflite.drawing import MAKERS
+from tests.unit.targets import bare_metal
 
 COMPILED = ("network",)
 """Each operator's C is tested elsewhere."""
@@ -22,6 +24,6 @@ def test_operators_equal_tflm(name: str, is_quantised: bool) -> None:
 
 @pytest.mark.parametrize("march", ["cortex-m0plus", "cortex-m55", "rv32imc"])
 def test_a_network_on_a_board_gives_the_bytes_of_tflm(march: str) -> None:
-    if missing := boards.missing(march):
-        pytest.skip(f"{missing} not found")
+    board = machine_named(march).boards[0]
+    bare_metal.tools_or_skip(board.compiler, board.emulator)
     assert list(boards.differences("network", 1, [march])) == []

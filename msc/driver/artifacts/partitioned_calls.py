@@ -134,8 +134,7 @@ class _Lying:
         rows = next((shape(arguments[k])[0] for k in self.call.examples), None)
         of_results = {u.result: layouts[u.argument] for u in self.updates}
         results = [
-            of_results.get(k)
-            or (self._rows if sizes and sizes[0] == rows and not full else self._whole)(len(sizes), data)
+            of_results.get(k) or self._rows(len(sizes), data if sizes[:1] == (rows,) and not full else ())
             for k, sizes in enumerate(map(shape, self.result_types))
         ]
         self.function.arg_attrs = self._said(self.function.arg_attrs, layouts.values())
@@ -193,11 +192,7 @@ class _Lying:
         return layout
 
     def _rows(self, rank: int, axes: tuple[str, ...]) -> Layout:
-        return Layout(self.mesh, (axes, *((),) * (rank - 1)))
-
-    def _whole(self, rank: int, axes: tuple[str, ...]) -> Layout:
-        del axes
-        return Layout.whole(self.mesh, rank)
+        return Layout(self.mesh, (axes, *((),) * (rank - 1))) if axes else Layout.whole(self.mesh, rank)
 
     def _said(
         self, attributes: ArrayAttr[DictionaryAttr] | None, layouts: Iterable[Layout]

@@ -315,11 +315,10 @@ class Adadelta(Optimizer):
         self.accum, self.accum_update = self.states("accum"), self.states("accum_update")
 
     def updated(self, number: int, value: Tensor, gradient: Tensor, rate: Tensor, shared: Any) -> Tensor:
-        total = self.accum[number].value() * self.rho + ops.square(gradient) * (1 - self.rho)
-        self.accum[number].replace(total.content)
+        total = _set(self.accum[number], self.accum[number].value() * self.rho + ops.square(gradient) * (1 - self.rho))
         before = self.accum_update[number].value()
         update = ops.sqrt(before + self.epsilon) / ops.sqrt(total + self.epsilon) * gradient
-        self.accum_update[number].replace((before * self.rho + ops.square(update) * (1 - self.rho)).content)
+        _set(self.accum_update[number], before * self.rho + ops.square(update) * (1 - self.rho))
         return value - update * rate
 
 
@@ -347,10 +346,8 @@ class AdaMax(Optimizer):
         return 1.0 - ops.pow(ops.Tensor(self.beta1), step)
 
     def updated(self, number: int, value: Tensor, gradient: Tensor, rate: Tensor, shared: Any) -> Tensor:
-        m = self.moment1[number].value() * self.beta1 + gradient * (1 - self.beta1)
-        v = ops.maximum(self.moment2[number].value() * self.beta2, ops.abs(gradient))
-        self.moment1[number].replace(m.content)
-        self.moment2[number].replace(v.content)
+        m = _set(self.moment1[number], self.moment1[number].value() * self.beta1 + gradient * (1 - self.beta1))
+        v = _set(self.moment2[number], ops.maximum(self.moment2[number].value() * self.beta2, ops.abs(gradient)))
         return value - m / (v + self.eps) * (rate / ops.cast(shared, value.dtype))
 
 
@@ -376,8 +373,7 @@ class ProximalAdagrad(Optimizer):
             state.set_data(ops.full_like(state.value(), self._number("accum", accum)))
 
     def updated(self, number: int, value: Tensor, gradient: Tensor, rate: Tensor, shared: Any) -> Tensor:
-        total = self.accum[number].value() + ops.square(gradient)
-        self.accum[number].replace(total.content)
+        total = _set(self.accum[number], self.accum[number].value() + ops.square(gradient))
         own = rate / ops.sqrt(total)
         moved = value - gradient * own
         return ops.sign(moved) * ops.relu(ops.abs(moved) - own * self.l1) / (own * self.l2 + 1.0)

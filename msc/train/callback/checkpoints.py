@@ -19,6 +19,7 @@ from msc.frontend import dtypes
 from msc.frontend.parallel import is_distributed
 from msc.frontend.process_group import broadcast_from_first, is_first_rank
 from msc.frontend.settings import unused
+from msc.frontend.sharing import gather
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.support.argument_values import file_path
@@ -149,8 +150,7 @@ class ModelCheckpoint(Saving):
             self._save(facts, "_breakpoint")
 
     def _save(self, facts: Any, ending: str = "") -> None:
-        for parameter in facts.train_network.get_parameters():
-            parameter.content  # noqa: B018  (all ranks gather those that they share)
+        gather(facts.train_network.get_parameters())
         if not is_first_rank():  # all ranks have the same
             self._step, self._time = facts.cur_step_num, time.monotonic()
             return
