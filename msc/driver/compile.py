@@ -104,10 +104,10 @@ class Compilation:
 
     def input_files(self) -> tuple[Path, ...]:
         """What the compilation reads: the model, its weights as far as they are there, the tuning file."""
-        weights = list[Path]()
+        read = [Path(self.model.path)] if self.model.has_file else []
         with suppress(MscError):
-            weights += [self.model.folder / name for name in self.model.weight_files()]
-        return (Path(self.model.path), *weights, *(() if self.options.tuned is None else (self.options.tuned,)))
+            read += [self.model.folder / name for name in self.model.weight_files()]
+        return (*read, *(() if self.options.tuned is None else (self.options.tuned,)))
 
     def timed(self, stage: str, name: str) -> _Stopwatch:
         """A context that records how long its block takes."""

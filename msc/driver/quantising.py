@@ -23,11 +23,12 @@ from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions, Reporting
 from msc.formats.capture import capture
+from msc.formats.user_code import UserCode
 from msc.ir.verification import verify_module
 from msc.quantization.copies import Compiler, Rows, Run, StoredGraph
 from msc.quantization.data import InputType, rows_of
 from msc.quantization.integers import Scheme
-from msc.quantization.quantizing import Preferences, QuantizedModel, Which, quantize_model, with_operators
+from msc.quantization.quantizing import Metric, Preferences, QuantizedModel, Which, quantize_model, with_operators
 from msc.quantization.ranges import METHODS, Grid
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.artifact import CompiledModel
@@ -75,11 +76,24 @@ class QuantisationChoices:
             self.method,
             self.worst,
             self.max_drop,
-            self.metric,
+            None if self.metric is None else _checked(self.metric),
             self.bias_correction,
             self.equalise,
             self.smoothing,
         )
+
+
+def _checked(metric: Metric) -> Metric:
+    """A user's metric: its exceptions, and values that cannot be compared, are errors at its line."""
+
+    def measured(model: Run) -> float:
+        with UserCode("MSC1214", "the metric gives no number"):
+            number = float(metric(model))
+            if not np.isfinite(number):
+                raise ValueError(f"it is {number}")
+            return number
+
+    return measured
 
 
 def _one_of(name: str, value: str, known: Sequence[str] | Mapping[str, Any]) -> None:

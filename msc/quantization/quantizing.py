@@ -15,7 +15,7 @@ from msc.quantization.improvements import equalise, smooth
 from msc.quantization.integers import IntegerWriter, Position, Scheme
 from msc.quantization.places import BETWEEN
 from msc.quantization.ranges import Histogram
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 Metric = Callable[[Run], float]
 """From a model as a function to a number: the larger, the better."""
@@ -111,8 +111,17 @@ class QuantizedModel:
         self.saves(Path(fspath(path)), force)
 
 
+def _check_names(scheme: Scheme, model: StoredGraph) -> None:
+    """Raises MSC1214 for a name in `keep` that is no layer's."""
+    known = [layer.name for layer in replace(scheme, keep=frozenset[str]()).places(model).layers]
+    for name in sorted(scheme.keep - set(known)):
+        message = f"keep_f32 names '{name}', which is no layer that would be quantised"
+        help_ = did_you_mean(name, known) or f"layers are {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
+        raise MscError(Diagnostic("MSC1214", message, help=help_))
+
+
 def quantize_model(model: StoredGraph, rows: Rows, compiled: Compiler, wishes: Preferences) -> Quantized:
-    """Quantise a model by what it computes on rows of data. Raises MSC1210 to MSC1213."""
+    """Quantise a model by what it computes on rows of data. Raises MSC1210 to MSC1214."""
     if not rows:
         message = "the calibration data has no rows"
         raise MscError(Diagnostic("MSC1211", message, help="give some dozens of inputs as they come in use"))
@@ -123,6 +132,7 @@ def quantize_model(model: StoredGraph, rows: Rows, compiled: Compiler, wishes: P
     if wishes.smoothing:
         smooth(model, rows, compiled, wishes.smoothing)
     scheme = wishes.scheme
+    _check_names(scheme, model)
     observed = Observed() if scheme.dynamic else observe(model, scheme, rows, compiled)
     ranges = observed.ranges(scheme, wishes.method)
     errors = [] if scheme.dynamic else layer_errors(model, scheme, ranges, rows, compiled)

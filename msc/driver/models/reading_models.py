@@ -47,13 +47,13 @@ class LoadedModel:
     context: Context
     imported: Imported | None = None
     """What the module was imported from, where it is of another format: it has the parameters' data."""
+    has_file: bool = True
 
     @staticmethod
     def in_memory(imported: Imported, backend: Backend, name: str = "model") -> LoadedModel:
         """A model at the graph stage that no file holds."""
-        return LoadedModel(
-            name, imported.module, GRAPH, Path(name).parent, imported.sources, new_context(backend), imported
-        )
+        folder, context = Path(name).parent, new_context(backend)
+        return LoadedModel(name, imported.module, GRAPH, folder, imported.sources, context, imported, has_file=False)
 
     def copy(self) -> LoadedModel:
         """The same with a module of its own, which a compilation may change."""

@@ -131,6 +131,15 @@ def test_a_metric_keeps_layers_in_f32(dense: Dense) -> None:
         quantize(dense, ROWS, weight_bits=2, metric=metric, max_drop=0)
 
 
+def _unable(run: object) -> float:
+    raise KeyError(type(run).__name__)
+
+
+def _not_a_number(run: object) -> float:
+    del run
+    return np.nan
+
+
 @pytest.mark.parametrize(
     ("data", "wishes", "code"),
     [
@@ -142,12 +151,23 @@ def test_a_metric_keeps_layers_in_f32(dense: Dense) -> None:
         (IMAGES, {"bits": 9}, "MSC1214"),
         (IMAGES, {"methods": "mse"}, "MSC1214"),
         (7, {}, "MSC1211"),
+        (IMAGES, {"keep_f32": ["nosuch"]}, "MSC1214"),
+        (IMAGES, {"metric": _unable}, "MSC1214"),
+        (IMAGES, {"metric": _not_a_number, "max_drop": 1}, "MSC1214"),
     ],
 )
 def test_mistakes_are_told(tmp_path: Path, net: Net, data: Any, wishes: Mapping[str, Any], code: str) -> None:
     msc.export(net, IMAGES[:1], file_name=str(tmp_path / "net.mir"))
     with pytest.raises(MscError, match=code):
         quantize(tmp_path / "net.mir", data, **wishes)
+
+
+def test_a_quantised_file_is_written_again(tmp_path: Path, net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = quantize(net, IMAGES)
+    for _ in range(2):
+        made.save("net.mir")
+        made.save("net.onnx")
 
 
 def test_nothing_to_quantise() -> None:
