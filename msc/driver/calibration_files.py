@@ -17,7 +17,7 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import near_file, read_source
 
 _METHODS = {"MAX_MIN": "min-max", "KL": "entropy", "REMOVAL_OUTLIER": "percentile"}
-_KINDS = {"FULL_QUANT": False, "DYNAMIC_QUANT": True}
+_KINDS = ("FULL_QUANT", "DYNAMIC_QUANT", "WEIGHT_QUANT")
 
 
 def loaded_data(text: str) -> object:
@@ -68,8 +68,10 @@ def lite_configuration(path: Path) -> dict[str, Any]:
     if kind not in _KINDS:
         message = f"'{path}': quant_type is {kind}; msc reads {', '.join(_KINDS)}"
         raise MscError(Diagnostic("MSC1214", message))
-    found: dict[str, Any] = {"dynamic": _KINDS[kind]}
-    if "bit_num" in common:
+    found: dict[str, Any] = {"dynamic": kind == "DYNAMIC_QUANT"}
+    if kind == "WEIGHT_QUANT":
+        found["weights"] = f"{_number(path, 'bit_num', common.get('bit_num', '8'))}bit"
+    elif "bit_num" in common:
         found["bits"] = found["weight_bits"] = _number(path, "bit_num", common["bit_num"])
     if "activation_quant_method" in full:
         method = full["activation_quant_method"].upper()

@@ -25,6 +25,7 @@ from msc.driver.options import CompileOptions, Reporting
 from msc.formats.capture import capture
 from msc.formats.user_code import UserCode
 from msc.ir.verification import verify_module
+from msc.quantization.blocks import Algorithm, BlockScheme
 from msc.quantization.copies import Compiler, Rows, Run, StoredGraph
 from msc.quantization.data import InputType, rows_of
 from msc.quantization.integers import Scheme
@@ -55,6 +56,10 @@ class QuantisationChoices:
     bias_correction: bool = True
     equalise: bool = False
     smoothing: float = 0.0
+    weights: str | None = None
+    algorithm: Algorithm = "rtn"
+    block: int = 32
+    asymmetric: bool = False
 
     def preferences(self) -> Preferences:
         """Raises MSC1214 for a value that an option cannot have."""
@@ -64,6 +69,15 @@ class QuantisationChoices:
         for name in ("bits", "weight_bits"):
             if getattr(self, name) not in range(2, 9):
                 raise _unusable(name, getattr(self, name), "2 to 8")
+        _one_of("algorithm", self.algorithm, ("rtn", "gptq", "awq"))
+        blocks = None
+        if self.weights is not None:
+            _one_of("weights", self.weights, ("2bit", "4bit", "8bit"))
+            if self.block < 16 or self.block & (self.block - 1):
+                raise _unusable("block", self.block, "a power of two from 16 on")
+            blocks = BlockScheme(int(self.weights[0]), self.block, not self.asymmetric, self.algorithm)
+        elif self.algorithm != "rtn" or self.asymmetric:
+            raise _unusable("weights", self.weights, "2bit, 4bit or 8bit with a choice of how blocks are rounded")
         scheme = Scheme(
             Grid(self.activations, self.bits, self.symmetric),
             Grid("int8", self.weight_bits, symmetric=True, narrow=True),
@@ -80,6 +94,7 @@ class QuantisationChoices:
             self.bias_correction,
             self.equalise,
             self.smoothing,
+            blocks,
         )
 
 
@@ -149,7 +164,7 @@ def quantize_loaded(
     inputs = [
         InputType(each.name, each.shape, np.dtype(numpy_dtype(each.dtype))) for each in input_tensors(graph.module)
     ]
-    rows: Rows = [{}] if preferences.scheme.dynamic else rows_of(data, inputs)
+    rows: Rows = [] if data is None and not preferences.needs_data else rows_of(data, inputs)
     made = quantize_model(graph, rows, _compiler(options), preferences)
 
     def compiles(arguments: Mapping[str, Any]) -> CompiledModel:

@@ -6,7 +6,7 @@
     made.save("model.int8.onnx")
 
 `ranges` has the arithmetic, `places` what is quantised, `integers` writes it, `calibration` looks at values and errors,
-`improvements` changes the model in reals first, `quantizing` is the whole.
+`improvements` changes the model in reals first, `blocks` packs weights in few bits, `quantizing` is the whole.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def quantize(model: Any, data: object, *examples: Any, **wishes: Any) -> Quantiz
       point in the middle; `per_channel=False` for one scale a weight;
     * `operators`: "all" keeps additions, averages and concatenations in integers, "products" layers with weights
       alone; "auto" is "all" for networks with convolutions;
+    * `weights`: "2bit", "4bit" or "8bit": products alone, weights in blocks of `block` inputs that share a scale (and a
+      zero point if `asymmetric`), rounded by `algorithm`: "rtn" (to nearest, without data), "gptq" or "awq";
     * `dynamic`: every row of an activation has a scale of its own, found in each call; needs no data;
     * `keep_f32`: names of layers that stay in f32; `worst`: so many of those with the least signal to noise, too;
     * `metric`: a function from a model as a function on a dict of inputs to a number, the larger the better; with

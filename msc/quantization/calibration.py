@@ -40,13 +40,16 @@ def observe(model: StoredGraph, scheme: Scheme, rows: Rows, compiled: Compiler) 
     found = Observed({position: Histogram() for position in watched})
     for number, row in enumerate(rows):
         for seen, array in zip(found.histograms.values(), run(row), strict=True):
-            if not np.isfinite(array).all():
-                message = f"row {number} of the calibration data gives values that are not finite"
-                raise MscError(
-                    Diagnostic("MSC1212", message, help="remove it, or mend the model: f32 fails there, too")
-                )
-            seen.show(array)
+            seen.show(expect_finite(array, number))
     return found
+
+
+def expect_finite(array: Array, number: int) -> Array:
+    """What row `number` of the data gives. Raises MSC1212 for NaN and infinity."""
+    if not np.isfinite(array).all():
+        message = f"row {number} of the calibration data gives values that are not finite"
+        raise MscError(Diagnostic("MSC1212", message, help="remove it, or mend the model: f32 fails there, too"))
+    return array
 
 
 @dataclass(frozen=True)

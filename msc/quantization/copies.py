@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from msc.dialects import ms
 from msc.dialects.arrays import Array
@@ -154,3 +154,28 @@ def give(function: FuncOp, values: Iterable[SSAValue]) -> None:
     empty: list[Attribute] = [DictionaryAttr({}) for _ in last.operands]
     function.properties["res_attrs"] = ArrayAttr(empty)
     function.attributes.pop(STRUCTURE, None)
+
+
+def on_values(
+    model: StoredGraph,
+    values: Sequence[SSAValue],
+    compute: Callable[[BlockWriter, SSAValue], Sequence[SSAValue]],
+    rows: Rows,
+    compiled: Compiler,
+) -> Iterator[Sequence[Array]]:
+    """For each row of data, what `compute` writes of values of the graph: the results for all, one behind another."""
+    copy = model.copy()
+    block, original = entry_of(copy.module).body.block, entry_of(model.module).body.block
+    twins = dict(zip(original.ops, list(block.ops), strict=True))
+    watched = list[SSAValue]()
+    for value in values:
+        if isinstance(value, OpResult):
+            op = twins[value.op]
+            watched += compute(BlockWriter(block, after=op), op.results[value.index])
+        else:
+            assert isinstance(value, BlockArgument)
+            watched += compute(BlockWriter(block), block.args[value.index])
+    if watched:
+        give(entry_of(copy.module), watched)
+        run = compiled(copy.module, copy.weights)
+        yield from (run(row) for row in rows)

@@ -15,7 +15,7 @@ from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
-from msc.quantization.copies import BlockWriter, Compiler, Rows, StoredGraph, give
+from msc.quantization.copies import BlockWriter, Compiler, Rows, StoredGraph, on_values
 from msc.quantization.integers import constant_value
 from msc.quantization.places import QuantisedLayer, find_places
 
@@ -120,26 +120,15 @@ def _by_axis(weight: Array, axis: int) -> Array:
 
 def _largest(model: StoredGraph, values: list[SSAValue], rows: Rows, compiled: Compiler) -> list[Array]:
     """The largest magnitude of each channel of values, over rows of data."""
-    copy = model.copy()
-    places = find_places(copy.module, between=False)
-    original = find_places(model.module, between=False)
-    numbers = {number: op for op, number in places.numbers.items()}
-    watched = list[SSAValue]()
-    for value in values:
-        number, index = original.position(value)
-        found = places.function.body.block.args[index] if number < 0 else numbers[number].results[index]
-        block = places.function.body.block
-        write = BlockWriter(block, after=None if number < 0 else numbers[number])
-        (size,) = write.emit(ms.AbsOp, found)
+
+    def compute(write: BlockWriter, value: SSAValue) -> list[SSAValue]:
+        (size,) = write.emit(ms.AbsOp, value)
         if size.rank > 1:
             (size,) = write.emit(ms.ReduceMaxOp, size, axis=list(range(size.rank - 1)))
         assert size.ssa is not None
-        watched.append(size.ssa)
-    if not watched:
-        return []
-    give(places.function, watched)
-    run = compiled(copy.module, copy.weights)
-    found = [np.asarray(each) for each in run(rows[0])]
-    for row in rows[1:]:
-        found = [np.maximum(a, b) for a, b in zip(found, run(row), strict=True)]
+        return [size.ssa]
+
+    found: list[Array] = []
+    for row in on_values(model, values, compute, rows, compiled):
+        found = [np.maximum(a, b) for a, b in zip(found, row, strict=True)] if found else [np.asarray(a) for a in row]
     return found

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal
 
 from msc.importers.imported import Imported
+from msc.quantization.blocks import BlockScheme, PackedWriter, measured, packable
 from msc.quantization.calibration import LayerError, Observed, layer_errors, observe
 from msc.quantization.copies import Compiler, Rows, Run, StoredGraph
 from msc.quantization.improvements import equalise, smooth
 from msc.quantization.integers import IntegerWriter, Position, Scheme
-from msc.quantization.places import BETWEEN
+from msc.quantization.places import BETWEEN, QuantisedLayer
 from msc.quantization.ranges import Histogram
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -37,6 +38,15 @@ class Preferences:
     corrects_bias: bool = True
     equalises: bool = False
     smoothing: float = 0.0
+    blocks: BlockScheme | None = None
+    """Weights alone, in few bits."""
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether a model cannot be quantised without calibration data."""
+        if self.blocks is not None:
+            return self.blocks.algorithm != "rtn"
+        return not self.scheme.dynamic or self.smoothing > 0
 
 
 @dataclass(frozen=True)
@@ -111,10 +121,10 @@ class QuantizedModel:
         self.saves(Path(fspath(path)), force)
 
 
-def _check_names(scheme: Scheme, model: StoredGraph) -> None:
-    """Raises MSC1214 for a name in `keep` that is no layer's."""
-    known = [layer.name for layer in replace(scheme, keep=frozenset[str]()).places(model).layers]
-    for name in sorted(scheme.keep - set(known)):
+def _check_names(keep: Collection[str], layers: Collection[QuantisedLayer]) -> None:
+    """Raises MSC1214 for a name that is no layer's."""
+    known = [layer.name for layer in layers]
+    for name in sorted(set(keep) - set(known)):
         message = f"keep_f32 names '{name}', which is no layer that would be quantised"
         help_ = did_you_mean(name, known) or f"layers are {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
         raise MscError(Diagnostic("MSC1214", message, help=help_))
@@ -122,31 +132,15 @@ def _check_names(scheme: Scheme, model: StoredGraph) -> None:
 
 def quantize_model(model: StoredGraph, rows: Rows, compiled: Compiler, wishes: Preferences) -> Quantized:
     """Quantise a model by what it computes on rows of data. Raises MSC1210 to MSC1214."""
-    if not rows:
+    if not rows and wishes.needs_data:
         message = "the calibration data has no rows"
         raise MscError(Diagnostic("MSC1211", message, help="give some dozens of inputs as they come in use"))
     size = sum(array.nbytes for array in model.weights.values())
     model = model.copy()
-    if wishes.equalises:
-        equalise(model)
-    if wishes.smoothing:
-        smooth(model, rows, compiled, wishes.smoothing)
-    scheme = wishes.scheme
-    _check_names(scheme, model)
-    observed = Observed() if scheme.dynamic else observe(model, scheme, rows, compiled)
-    ranges = observed.ranges(scheme, wishes.method)
-    errors = [] if scheme.dynamic else layer_errors(model, scheme, ranges, rows, compiled)
-    shifts = {each.name: each.shift for each in errors} if wishes.corrects_bias else {}
-    order = [each.name for each in sorted(errors, key=lambda each: each.snr)]
-    scheme = scheme.without(order[: wishes.worst])
-
-    def written(scheme: Scheme) -> tuple[StoredGraph, IntegerWriter]:
-        copy = model.copy()
-        writer = IntegerWriter(copy, scheme, ranges, shifts)
-        writer.write()
-        return copy, writer
-
-    made, writer = written(scheme)
+    plan = (_IntegerPlan if wishes.blocks is None else _BlockPlan)(model, rows, compiled, wishes)
+    order = [each.name for each in sorted(plan.errors, key=lambda each: each.snr)]
+    kept = wishes.scheme.keep | frozenset(order[: wishes.worst])
+    made = plan.written(kept)
     before = after = None
     if wishes.metric is not None:
         before = float(wishes.metric(compiled(model.module, model.weights)))
@@ -154,33 +148,78 @@ def quantize_model(model: StoredGraph, rows: Rows, compiled: Compiler, wishes: P
         count = wishes.worst
         while wishes.max_drop is not None and before - after > wishes.max_drop and count < len(order) - 1:
             count = min(max(1, 2 * count), len(order) - 1)
-            scheme = wishes.scheme.without(order[:count])
-            made, writer = written(scheme)
+            kept = wishes.scheme.keep | frozenset(order[:count])
+            made = plan.written(kept)
             after = float(wishes.metric(compiled(made.module, made.weights)))
         if wishes.max_drop is not None and before - after > wishes.max_drop:
             message = f"the metric falls from {before:.6g} to {after:.6g}, by more than {wishes.max_drop:.6g}"
-            note = f"with {len(scheme.keep)} of {len(order)} layers in f32"
+            note = f"with {len(kept)} of {len(order)} layers in f32"
             raise MscError(
                 Diagnostic("MSC1213", message, notes=(note,), help="allow more, or give more calibration data")
             )
-    places = wishes.scheme.places(model)
-    inputs = {
-        layer.name: places.position(layer.op.operands[0])
-        for layer in places.layers
-        if not isinstance(layer.op, BETWEEN) and layer.op.operands[0] in places.values
-    }
-    return Quantized(
-        Imported(made.module, made.weights),
-        errors,
-        sorted(scheme.keep),
-        ranges,
-        observed.histograms,
-        inputs,
-        before,
-        after,
-        writer.too_wide,
-        (size, sum(array.nbytes for array in made.weights.values())),
+    return replace(
+        plan.found,
+        module=Imported(made.module, made.weights),
+        kept=sorted(kept),
+        before=before,
+        after=after,
+        bytes=(size, sum(array.nbytes for array in made.weights.values())),
     )
+
+
+class _IntegerPlan:
+    """Layers that compute in integers: ranges, errors and shifts of biases by calibration."""
+
+    def __init__(self, model: StoredGraph, rows: Rows, compiled: Compiler, wishes: Preferences) -> None:
+        if wishes.equalises:
+            equalise(model)
+        if wishes.smoothing:
+            smooth(model, rows, compiled, wishes.smoothing)
+        self._model, self._scheme = model, wishes.scheme
+        _check_names(self._scheme.keep, replace(self._scheme, keep=frozenset[str]()).places(model).layers)
+        observed = Observed() if self._scheme.dynamic else observe(model, self._scheme, rows, compiled)
+        self._ranges = observed.ranges(self._scheme, wishes.method)
+        self.errors = [] if self._scheme.dynamic else layer_errors(model, self._scheme, self._ranges, rows, compiled)
+        self._shifts = {each.name: each.shift for each in self.errors} if wishes.corrects_bias else {}
+        places = self._scheme.places(model)
+        inputs = {
+            layer.name: places.position(layer.op.operands[0])
+            for layer in places.layers
+            if not isinstance(layer.op, BETWEEN) and layer.op.operands[0] in places.values
+        }
+        self.found = Quantized(
+            Imported(model.module, model.weights), self.errors, (), self._ranges, observed.histograms, inputs
+        )
+
+    def written(self, keep: Collection[str]) -> StoredGraph:
+        """The model with all layers in integers but those in `keep`."""
+        copy = self._model.copy()
+        writer = IntegerWriter(copy, self._scheme.without(keep), self._ranges, self._shifts)
+        writer.write()
+        self.found = replace(self.found, too_wide=writer.too_wide)
+        return copy
+
+
+class _BlockPlan:
+    """Weights in few bits, by what their inputs are on the data."""
+
+    def __init__(self, model: StoredGraph, rows: Rows, compiled: Compiler, wishes: Preferences) -> None:
+        assert wishes.blocks is not None
+        self._model, self._scheme = model, wishes.blocks
+        _check_names(wishes.scheme.keep, packable(model))
+        self._inputs = measured(model, rows, compiled) if rows else {}
+        self.errors = self._writer(wishes.scheme.keep)[1].errors
+        self.found = Quantized(Imported(model.module, model.weights), self.errors, ())
+
+    def _writer(self, keep: Collection[str]) -> tuple[StoredGraph, PackedWriter]:
+        copy = self._model.copy()
+        writer = PackedWriter(copy, self._scheme, self._inputs)
+        writer.write(keep)
+        return copy, writer
+
+    def written(self, keep: Collection[str]) -> StoredGraph:
+        """The model with packed weights but in the layers of `keep`."""
+        return self._writer(keep)[0]
 
 
 Which = Literal["all", "products", "auto"]

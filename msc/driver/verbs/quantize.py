@@ -1,4 +1,4 @@
-"""`msc quantize`: a model in reals to one of 8-bit integers, by calibration data."""
+"""`msc quantize`: a model in reals to one of integers, by calibration data."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from msc.driver.verbs.verb import NUMBER, Verb, say
 @click.option("--weight-bits", default=8, show_default=True, help="Of weights, 2 to 8.")
 @click.option("--symmetric", is_flag=True, help="Activations with the zero point in the middle.")
 @click.option("--per-tensor", is_flag=True, help="One scale a weight, not one an output channel.")
+@click.option("--weights", metavar="BITS", help="2bit, 4bit or 8bit: weights alone, in blocks that share a scale.")
+@click.option("--algorithm", default="rtn", show_default=True, metavar="NAME", help="Of --weights: rtn, gptq or awq.")
+@click.option("--block", default=32, show_default=True, metavar="SIZE", help="Inputs that share a scale.")
+@click.option("--asymmetric", is_flag=True, help="Blocks of --weights with zero points.")
 @click.option("--operators", default="auto", show_default=True, metavar="WHICH", help="all, products or auto.")
 @click.option("--dynamic", is_flag=True, help="Scales of rows are found in each call; needs no data.")
 @click.option("--keep-f32", "keep", multiple=True, metavar="LAYER", help="Leave a layer in f32; worst=3: the worst 3.")
@@ -71,8 +75,8 @@ def command(
     }
     if config is not None:
         wishes |= lite_configuration(Path(config))
-    if data is None and not wishes["dynamic"]:
-        raise click.UsageError("--data FILE is missing; --dynamic needs none")
+    if data is None and not (wishes["dynamic"] or (wishes["weights"] and wishes["algorithm"] == "rtn")):
+        raise click.UsageError("--data FILE is missing; --dynamic needs none, nor does --weights 4bit")
     made = quantize_file(model, None if data is None else loaded_data(data), wishes, dict(parse_dims(dims)))
     say(made.report())
     with written_files() as written:
