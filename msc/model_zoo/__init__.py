@@ -4,6 +4,7 @@ from msc.model_zoo.bert import BertModel
 from msc.model_zoo.gpt import GptDecoder, GptStep
 from msc.model_zoo.lenet import LeNet5
 from msc.model_zoo.llama import Llama, LlamaConfig, LlamaGenerator, LlamaStep
+from msc.model_zoo.llama_files import load_llama
 from msc.model_zoo.lstm import LstmClassifier
 from msc.model_zoo.mobilenet import MobileNetV2
 from msc.model_zoo.resnet import ResNet, resnet50
@@ -22,5 +23,6 @@ __all__ = [
     "MobileNetV2",
     "ResNet",
     "UNet",
+    "load_llama",
     "resnet50",
 ]

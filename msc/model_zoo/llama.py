@@ -35,6 +35,8 @@ class LlamaConfig:
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10000.0
     tie_word_embeddings: bool = False
+    rope_factors: tuple[float, ...] = ()
+    """What each frequency of the turns is divided by; empty for 1."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> LlamaConfig:
@@ -51,6 +53,12 @@ class LlamaConfig:
     def head_size(self) -> int:
         """Numbers of a head."""
         return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    def frequencies(self) -> Array:
+        """The angles by which each pair of numbers turns from one place to the next."""
+        size = self.head_size
+        made = self.rope_theta ** (-np.arange(0, size, 2) / size)
+        return made / np.array(self.rope_factors) if self.rope_factors else made
 
 
 class LlamaAttention(nn.Cell):
@@ -193,8 +201,7 @@ class LlamaStep(nn.Cell):
 
 def turning_tables(config: LlamaConfig, length: int) -> tuple[Array, Array]:
     """Cosines and sines `[length, size]` by which places turn keys and queries: both halves have the same angles."""
-    frequencies = config.rope_theta ** (-np.arange(0, config.head_size, 2) / config.head_size)
-    angles = np.tile(np.arange(length)[:, None] * frequencies, 2)
+    angles = np.tile(np.arange(length)[:, None] * config.frequencies(), 2)
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 

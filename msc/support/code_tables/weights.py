@@ -41,4 +41,10 @@ CODES: tuple[Code, ...] = (
         'The module declares parameters, but no attribute `ms.weights = "file.safetensors"` says where their values'
         " are.",
     ),
+    Code(
+        "MSC0450",
+        "a Llama cannot be loaded",
+        "The folder needs a `config.json` of a Llama and its weights as `model.safetensors`; a `.gguf` file needs the"
+        " package gguf (`pip install 'msc-compiler[gguf]'`). The message says which size, type or tensor does not fit.",
+    ),
 )
