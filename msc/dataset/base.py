@@ -21,7 +21,7 @@ from msc.dataset.arguments import count as count_of
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.iterators import RowIterator, as_tensor
 from msc.dataset.runs import EpochRun
-from msc.dataset.values import Array, Row, stacked
+from msc.dataset.values import Array, Group, Row, gathered
 from msc.frontend.boundary import Published, publish_methods
 from msc.frontend.settings import unused
 
@@ -55,8 +55,8 @@ class Dataset(Published):
         """The rows of a pass, from number `start` on."""
         raise NotImplementedError
 
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
-        """The rows of a pass, from number `start` on, `size` at a time: columns with one more axis.
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Group]:
+        """The rows of a pass, from number `start` on, `size` at a time: the values of each column together.
 
         The last ones may be fewer. Data sets that hold whole columns take them without making rows.
         """
@@ -64,9 +64,9 @@ class Dataset(Published):
         if reader is not None:
             yield from reader.batches(start, size)
             return
-        rows, columns = self.rows(run, start), self.columns
+        rows = self.rows(run, start)
         while group := list(islice(rows, size)):
-            yield tuple(stacked(list(values), name) for *values, name in zip(*group, columns, strict=True))
+            yield tuple(map(gathered, zip(*group, strict=True)))
 
     def size(self) -> int:
         """The number of rows of an epoch."""

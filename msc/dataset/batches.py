@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.runs import EpochRun, at_row, drawing
 from msc.dataset.stages import ColumnChange, DerivedDataset
-from msc.dataset.values import Array, Row, as_array, own, stacked
+from msc.dataset.values import Array, Ragged, Row, Values, as_array, own, room, stacked
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
 
@@ -70,16 +70,15 @@ class BatchDataset(DerivedDataset):
     def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         if callable(self._batch_size):
             return skipping(self._made(run, 0), start)
-        return self._stacked(run, start, self._batch_size) if self._only_stacks else self._made(run, start)
+        return self._whole(run, start, self._batch_size) if self._map is None else self._made(run, start)
 
-    @property
-    def _only_stacks(self) -> bool:
-        return self._map is None
-
-    def _stacked(self, run: EpochRun, first: int, size: int) -> Iterator[Row]:
-        """Batches of the same number of rows, which are stacked and nothing else."""
-        found = self.source.batches(run.inside(0), first * size, size)
-        return takewhile(lambda batch: len(batch[0]) == size, found) if self._drops else found
+    def _whole(self, run: EpochRun, first: int, size: int) -> Iterator[Row]:
+        """Batches of the same number of rows, whose columns are joined and nothing else."""
+        names = self.columns
+        for group in self.source.batches(run.inside(0), first * size, size):
+            if self._drops and len(group[0]) < size:
+                return
+            yield tuple(map(self.joined, group, names))
 
     def _made(self, run: EpochRun, first: int) -> Iterator[Row]:
         size = self._batch_size
@@ -103,7 +102,7 @@ class BatchDataset(DerivedDataset):
     def _joined(self, group: Sequence[Row], info: BatchInfo) -> Row:
         columns: list[list[Array]] = [list(values) for values in zip(*group, strict=True)]
         if self._map is None:
-            return tuple(self.joined(values, name) for values, name in zip(columns, self.columns, strict=True))
+            return tuple(map(self.joined, columns, self.columns))
         change = self._change
         found = self._map(*(columns[k] for k in change.taken), info)
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
@@ -117,7 +116,7 @@ class BatchDataset(DerivedDataset):
         own = self.source.columns
         return change.placed([self.joined(columns[k], own[k]) for k in change.kept], made)
 
-    def joined(self, values: list[Array], column: str) -> Array:
+    def joined(self, values: Values, column: str) -> Array:
         """The values of a column in one array."""
         return stacked(values, column)
 
@@ -157,14 +156,14 @@ class PaddedBatchDataset(BatchDataset):
                 refuse(f"pad_info of '{name}'", entry, "a pair: a shape or None, and what to pad with")
             self._pads[name] = cast("tuple[Any, Any]", entry)
 
-    @property
-    def _only_stacks(self) -> bool:
-        return False
-
-    def joined(self, values: list[Array], column: str) -> Array:
+    def joined(self, values: Values, column: str) -> Array:
         if self._pads is not None and column not in self._pads:
             return stacked(values, column)
         shape, fill = (None, 0) if self._pads is None else self._pads[column]
+        if isinstance(values, Ragged) and values.lengths is not None and (shape is None or len(shape) == 1):
+            size = None if shape is None else shape[0]
+            return values.padded(values.largest if size in (None, -1) else int(size), fill)
+        values = list(values)
         if len({value.ndim for value in values}) != 1:
             raise ApiTypeError("MSC0872", f"column '{column}' has values of different ranks in one batch")
         largest = np.max([value.shape for value in values], axis=0) if values[0].ndim else ()
@@ -178,7 +177,7 @@ class PaddedBatchDataset(BatchDataset):
 def _padded(values: list[Array], sizes: list[int], fill: Any) -> Array:
     """Values in one larger array; what is longer is cut, as MindSpore does."""
     dtype = np.result_type(*{value.dtype for value in values})
-    made = np.full((len(values), *sizes), "" if dtype.kind == "U" else (fill or 0), dtype)
+    made = room((len(values), *sizes), fill, dtype)
     for row, value in enumerate(values):
         inside = tuple(slice(min(n, m)) for n, m in zip(value.shape, sizes, strict=True))
         made[(row, *inside)] = value[inside]

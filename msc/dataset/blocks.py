@@ -18,7 +18,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +26,7 @@ from msc.dataset.mapping import called, in_order
 from msc.dataset.pictures import Picture, PictureProgram, Unplanned
 from msc.dataset.runs import Draws, EpochRun, at_row, drawing
 from msc.dataset.transforms.general import Transform
-from msc.dataset.values import Array, Row, stacked
+from msc.dataset.values import Array, Group, Ragged, Row, Values, gathered
 from msc.dataset.vision.decoding import OpenPicture
 from msc.support.diagnostics import MscError
 
@@ -37,17 +36,14 @@ if TYPE_CHECKING:
 PAYS = 1 << 22
 """Elements that are made row by row before a program is compiled."""
 
-Values: TypeAlias = "Array | list[Array]"
-"""The values of a column in a block: stacked, or a list if their shapes differ."""
-
 
 class RowReader:
     """Takes rows of a pass by their numbers: `at(numbers, size)`; for at most `size` of them."""
 
-    def __init__(self, total: int, at: Callable[[Array, int], Row], workers: int = 1) -> None:
+    def __init__(self, total: int, at: Callable[[Array, int], Group], workers: int = 1) -> None:
         self.total, self.at, self.workers = total, at, workers
 
-    def batches(self, start: int, size: int) -> Iterator[Row]:
+    def batches(self, start: int, size: int) -> Iterator[Group]:
         """All rows from a number on, `size` at a time."""
         groups = (np.arange(first, min(first + size, self.total)) for first in range(start, self.total, size))
         return in_order(groups, lambda numbers: self.at(numbers, size), self.workers)
@@ -74,8 +70,8 @@ def rows_of(
                 raise
             yield from one_by_one(run, start)
             return
-        for k in range(len(group[0])):
-            yield tuple(np.array(values[k]) for values in group)
+        for row in zip(*group, strict=True):
+            yield tuple(map(np.array, row))
         start += len(group[0])
 
 
@@ -133,7 +129,7 @@ def row_by_row(steps: Sequence[MapStep], values: Values, block: _Block) -> Value
                 at_row(int(block.numbers[k]), step.place)
                 value = called(step.function, value, int(block.numbers[k]))
         made.append(value)
-    return np.stack(made) if len({(value.shape, value.dtype) for value in made}) == 1 else made
+    return gathered(made)
 
 
 class _Rows:
@@ -150,16 +146,14 @@ class _Rows:
 
 
 class _Whole:
-    """A step that takes the block as it is."""
+    """A step that takes the block as it is, or texts and words of any number behind each other."""
 
     def __init__(self, steps: Sequence[MapStep]) -> None:
         self.steps = steps
 
     def run(self, values: Values, block: _Block) -> Values:
-        try:
-            return self.steps[0].function(values)
-        except MscError:  # Row by row the error is that of its row.
-            return row_by_row(self.steps, values, block)
+        function = self.steps[0].function
+        return function.over_rows(values) if isinstance(values, Ragged) else function(values)
 
     def __str__(self) -> str:
         return "the whole block at once"
@@ -181,7 +175,7 @@ class _Compiled:
         self._lock = threading.Lock()
 
     def run(self, values: Values, block: _Block) -> Values:
-        assert not isinstance(values, list)
+        assert isinstance(values, np.ndarray)
         if self._waits(len(values)):
             return row_by_row(self.steps, values, block)
         arguments = self._program.arguments(block.draws)
@@ -243,11 +237,8 @@ class _Unlike(_Compiled):
     def run(self, values: Values, block: _Block) -> Values:
         if self._waits(len(values)):
             return row_by_row(self.steps, values, block)
-        try:
-            opened = [OpenPicture(value, is_file=self._decodes) for value in values]
-            made = self._made_of(opened, replace(block, size=len(opened)))
-        except MscError:  # Row by row the error is that of its row.
-            made = None
+        opened = [OpenPicture(value, is_file=self._decodes) for value in values]
+        made = self._made_of(opened, replace(block, size=len(opened)))
         return row_by_row(self.steps, values, block) if made is None else made
 
     def _made_of(self, opened: list[OpenPicture], block: _Block) -> Array | None:
@@ -296,9 +287,9 @@ class MapChain:
         self._workers = max((s.workers for column in columns for s in column.steps), default=1)
         self._parts: dict[tuple[int, int, Any], _Part] = {}
 
-    def blocks(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+    def blocks(self, run: EpochRun, start: int, size: int) -> Iterator[Group]:
         """Batches of `size` rows, from number `start` on."""
-        groups = _groups(self.source.rows(self._below(run), start), size)
+        groups = self.source.batches(self._below(run), start, size)
         firsts = numbers(start, size)
         blocks = ((g, _Block(run, np.arange(first, first + len(g[0])), size)) for g, first in zip(groups, firsts))  # noqa: B905  without end
         return in_order(blocks, lambda item: self._made(*item), self._workers)
@@ -309,7 +300,7 @@ class MapChain:
         if inner is None:
             return None
 
-        def at(chosen: Array, size: int) -> Row:
+        def at(chosen: Array, size: int) -> Group:
             return self._made(inner.at(chosen, size), _Block(run, chosen, size))
 
         return RowReader(inner.total, at, max(self._workers, inner.workers))
@@ -319,16 +310,22 @@ class MapChain:
             run = run.inside(0)
         return run
 
-    def _made(self, group: Sequence[Values], block: _Block) -> Row:
-        made: list[Array] = []
-        for number, (column, name) in enumerate(zip(self._columns, self._names, strict=True)):
-            values, first = group[column.source], 0
-            while first < len(column.steps):
-                part = self._part(number, first, values)
-                values = part.run(values, block)
-                first += len(part.steps)
-            made.append(stacked(values, name) if isinstance(values, list) else values)
+    def _made(self, group: Group, block: _Block) -> Group:
+        made: list[Values] = []
+        for number, column in enumerate(self._columns):
+            try:
+                made.append(self._by_parts(number, group[column.source], block))
+            except (MscError, ArithmeticError, ValueError):  # Row by row the error is that of its row.
+                made.append(row_by_row(column.steps, group[column.source], block))
         return tuple(made)
+
+    def _by_parts(self, number: int, values: Values, block: _Block) -> Values:
+        first, steps = 0, self._columns[number].steps
+        while first < len(steps):
+            part = self._part(number, first, values)
+            values = part.run(values, block)
+            first += len(part.steps)
+        return values
 
     def _part(self, number: int, first: int, values: Values) -> _Part:
         steps = self._columns[number].steps[first:]
@@ -357,27 +354,22 @@ def _listed(steps: Sequence[MapStep]) -> str:
     return ", ".join(type(step.function).__name__ for step in steps)
 
 
-def _groups(rows: Iterator[Row], size: int) -> Iterator[list[Values]]:
-    """Blocks of rows, whose columns are stacked where they are alike."""
-    while group := list(islice(rows, size)):
-        yield [
-            np.stack(values) if len({(v.shape, v.dtype) for v in values}) == 1 else list(values)
-            for values in zip(*group, strict=True)
-        ]
-
-
 class _Likeness(NamedTuple):
     """What the values of a block have in common; of pictures that differ in size, their channels."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     differ: bool = False
+    is_ragged: bool = False
 
     @classmethod
     def of(cls, values: Values, *, is_file: bool) -> _Likeness | None:
         """Of some values; None for those that have too little in common."""
         if is_file:
             return cls((1, 1, 3), np.dtype(np.uint8), differ=True)
+        if isinstance(values, Ragged):
+            dtype = values.items.dtype if isinstance(values.items, np.ndarray) else np.dtype(np.str_)
+            return cls(() if values.lengths is None else (1,), dtype, is_ragged=True)
         if not isinstance(values, list):
             return cls(values.shape[1:], values.dtype)
         kinds = {(value.ndim, value.dtype, value.shape[2:], 0 in value.shape) for value in values}
@@ -390,6 +382,9 @@ def _planned(steps: Sequence[MapStep], like: _Likeness | None) -> _Part:
     """What is done first: as many steps as one part can take."""
     if like is None:
         return _Rows(steps, "rows differ in shape")
+    if like.is_ragged:
+        takes = len(like.shape) in steps[0].function.RAGGED_RANKS
+        return _Whole(steps[:1]) if takes else _Rows(steps[:1], "it has no form over texts")
     program: PictureProgram | None = None
     count, reason = 0, ""
     while count < len(steps) and not reason:

@@ -20,7 +20,7 @@ from msc.dataset.config import ErrorSamplesMode
 from msc.dataset.mapping import forgiving, in_order
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
-from msc.dataset.values import Array, Row, as_array, converted, own_row
+from msc.dataset.values import Array, Ragged, Row, Values, as_array, converted, own_row
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError
 from msc.frontend.settings import unused
 
@@ -63,7 +63,7 @@ class IndexedDataset(Dataset):
         """A row by its number: it may be part of what the data set holds, and is copied before anybody gets it."""
         raise NotImplementedError
 
-    def arrays(self) -> Sequence[Array] | None:
+    def arrays(self) -> Sequence[Array | list[str]] | None:
         """The columns of all rows, of those that lie in memory; None if rows must be made."""
         return None
 
@@ -76,7 +76,7 @@ class IndexedDataset(Dataset):
         if arrays is None:
             return None
         order = self._order(run)
-        return RowReader(len(order), lambda numbers, _: tuple(array[order[numbers]] for array in arrays))
+        return RowReader(len(order), lambda numbers, _: tuple(_at(column, order[numbers]) for column in arrays))
 
     def labels(self, column: str | None) -> Array:
         """The values of a column of all rows, for samplers of classes."""
@@ -118,6 +118,11 @@ class IndexedDataset(Dataset):
     def use_sampler(self, new_sampler: Any) -> None:
         """Take another sampler in place of the present one."""
         self._sampler = sampler_of(new_sampler, None, None, None, self._shuffle)
+
+
+def _at(column: Array | list[str], places: Array) -> Values:
+    """Rows of a column by their numbers."""
+    return Ragged([column[k] for k in places.tolist()]) if isinstance(column, list) else column[places]
 
 
 class NumpySlicesDataset(IndexedDataset):

@@ -22,7 +22,7 @@ from msc.dataset.config import ErrorSamplesMode
 from msc.dataset.mapping import mapped
 from msc.dataset.runs import EpochRun, at_function
 from msc.dataset.transforms.general import Compose, Transform
-from msc.dataset.values import Array, Row, own, own_row
+from msc.dataset.values import Array, Group, Row, own, own_row
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class DerivedDataset(Dataset):
     def reader(self, run: EpochRun) -> RowReader | None:
         return self.chain.reader(run) if self.in_blocks else None
 
-    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Group]:
         is_stream = self.is_chained and not self.in_blocks
         return self.chain.blocks(run, start, size) if is_stream else super().batches(run, start, size)
 

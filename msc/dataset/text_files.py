@@ -55,11 +55,11 @@ def lines(path: Path) -> list[str]:
     return text(path).split("\n")
 
 
-def string(value: str, path: Path, line: int) -> Array:
-    """An array of a string. Raises MSC0870 for what no array of NumPy's keeps."""
+def string(value: str, path: Path, line: int) -> str:
+    """The string. Raises MSC0870 for what no array of NumPy's keeps."""
     if value.endswith("\0"):
         raise corrupt(path, f"line {line}: a text ends with a NUL character, which arrays of strings do not keep")
-    return np.asarray(value)
+    return value
 
 
 _LARGEST_FIELD = 2**31 - 1
@@ -101,15 +101,18 @@ class TextFileDataset(IndexedDataset):
         self._files = arguments.files("dataset_files", dataset_files)
 
     @cached_property
-    def _lines(self) -> list[Array]:
+    def _lines(self) -> list[str]:
         numbered = ((path, k, line) for path in self._files for k, line in enumerate(lines(path), 1))
         return [string(line, path, k) for path, k, line in numbered if line]
 
     def total(self) -> int:
         return len(self._lines)
 
+    def arrays(self) -> Sequence[Array | list[str]] | None:
+        return [self._lines]
+
     def row(self, index: int) -> Row:
-        return (self._lines[index],)
+        return (np.asarray(self._lines[index]),)
 
 
 class CSVDataset(IndexedDataset):
@@ -153,7 +156,7 @@ class CSVDataset(IndexedDataset):
         return names(f"the first line of '{self._files[0]}'", [name.strip() for name in first])
 
     @cached_property
-    def _values(self) -> list[Array | list[Array]]:
+    def _values(self) -> list[Array | list[str]]:
         """The columns of all files: arrays of numbers, lists of strings."""
         parts = zip(*(self._read(path) for path in self._files), strict=True)
         return [
@@ -161,7 +164,7 @@ class CSVDataset(IndexedDataset):
             for part in parts
         ]
 
-    def _read(self, path: Path) -> list[Array | list[Array]]:
+    def _read(self, path: Path) -> list[Array | list[str]]:
         """The columns of a file; with a mistake field by field, so that the first one is told."""
         found = records(path, self._delimiter)[1 if self._has_header else 0 :]
         try:
@@ -170,7 +173,7 @@ class CSVDataset(IndexedDataset):
         except (ValueError, OverflowError, MscError):
             return self._one_by_one(path, found)
 
-    def _column(self, place: int, fields: Sequence[str]) -> Array | list[Array]:
+    def _column(self, place: int, fields: Sequence[str]) -> Array | list[str]:
         default = "" if self._defaults is None else self._defaults[place]
         if isinstance(default, int):
             return np.array([int(field.strip() or default) for field in fields], np.int32)
@@ -179,20 +182,20 @@ class CSVDataset(IndexedDataset):
                 return np.array([float(field.strip() or default) for field in fields]).astype(np.float32)
         return [string(field or str(default), self._files[0], 0) for field in fields]
 
-    def _one_by_one(self, path: Path, found: list[tuple[int, list[str]]]) -> list[Array | list[Array]]:
+    def _one_by_one(self, path: Path, found: list[tuple[int, list[str]]]) -> list[Array | list[str]]:
         columns: list[list[Array]] = [[] for _ in self.columns]
         for line, record in found:
             if len(record) != len(self.columns):
                 raise corrupt(path, f"line {line} has {len(record)} fields, not {len(self.columns)}")
             for k, (column, field) in enumerate(zip(columns, record, strict=True)):
                 column.append(self._value(k, field, path, line))
-        return [column if column[0].dtype.kind == "U" else np.stack(column) for column in columns]
+        return [[v.item() for v in column] if column[0].dtype.kind == "U" else np.stack(column) for column in columns]
 
     def _value(self, place: int, field: str, path: Path, line: int) -> Array:
         default = "" if self._defaults is None else self._defaults[place]
         kind = np.int32 if isinstance(default, int) else np.float32 if isinstance(default, float) else np.str_
         if kind is np.str_:
-            return string(field or str(default), path, line)
+            return np.asarray(string(field or str(default), path, line))
         try:
             return np.asarray(field.strip() or default, kind)
         except (ValueError, OverflowError):
@@ -202,11 +205,8 @@ class CSVDataset(IndexedDataset):
     def total(self) -> int:
         return len(self._values[0])
 
-    def arrays(self) -> Sequence[Array] | None:
-        kinds = [str] if self._defaults is None else [type(default) for default in self._defaults]
-        if str in kinds or not self.total():
-            return None
-        return [values for values in self._values if isinstance(values, np.ndarray)]
+    def arrays(self) -> Sequence[Array | list[str]] | None:
+        return self._values if self.total() else None
 
     def row(self, index: int) -> Row:
         return tuple(np.asarray(values[index]) for values in self._values)

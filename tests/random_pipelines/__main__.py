@@ -11,7 +11,7 @@ import sys
 
 from msc.dataset import pictures
 from msc.frontend.modes import INTERPRETER, Wishes
-from tests.random_pipelines.compiled import TransformedPictures
+from tests.random_pipelines.compiled import TransformedPictures, TransformedTexts
 from tests.random_pipelines.pipelines import Fault, Pipeline
 
 
@@ -29,6 +29,7 @@ def main() -> int:
         try:
             Pipeline(seed).check()
             TransformedPictures(seed).check()
+            TransformedTexts(seed).check()
             TransformedPictures(seed).check_shards(seed % 4 + 1)
         except Fault as fault:
             failed += 1

@@ -18,7 +18,7 @@ import numpy as np
 
 import msc
 import msc.dataset as ds
-from msc.dataset import transforms, vision
+from msc.dataset import text, transforms, vision
 from msc.dataset.runs import EpochRun
 from msc.dataset.vision import Border, Inter
 from msc.dataset.vision.decoding import pillow
@@ -135,12 +135,65 @@ class TransformedPictures:
 
     def read(self, data: ds.Dataset, start: int = 0) -> list[Any]:
         """The batches of an epoch; what a mistake stops, ends with its message."""
-        found: list[Any] = []
-        try:
-            found.extend(data.rows(EpochRun(self.seed, 1), start))
-        except msc.MscError as error:
-            found.append(str(error).splitlines()[0])
-        return found
+        return _read(data, self.seed, start)
+
+
+WORDS = "a bb ccc Dd é 中文 _x [CLS] 12 -7 ... naïve ẞ".split()
+
+
+class TransformedTexts:
+    """What a seed stands for: texts, their transforms, and how they are batched."""
+
+    def __init__(self, seed: int) -> None:
+        draw = self.draw = random.Random(seed)
+        self.seed = seed
+        self.texts = [" ".join(draw.choices(WORDS, k=draw.randint(0, 6))) for _ in range(draw.randint(3, 20))]
+        words = text.Vocab.from_list(sorted({*WORDS, *"abcd ", "##b", "##c"}), ["<u>"])
+        texts = [text.CaseFold(), text.NormalizeUTF8(), text.RegexReplace("[a-c]", "<c>", draw.random() < 0.5)]
+        splits = [text.WhitespaceTokenizer(), text.UnicodeCharTokenizer(), text.RegexTokenizer(" ", " ")]
+        splits += [text.BertTokenizer(words, lower_case=True), text.BasicTokenizer(), text.PythonTokenizer(str.split)]
+        unknown = draw.choice(["<u>", "<u>", None])
+        kinds = [msc.int32, msc.int8]
+        ends = [text.Lookup(words, unknown, draw.choice(kinds)), text.ToNumber(msc.int64), text.CaseFold()]
+        self.steps: list[Any] = [draw.choice(texts)] if draw.random() < 0.4 else []
+        self.steps += draw.choices(splits, k=draw.choice([0, 1, 1, 1, 2]))
+        self.steps += [text.Truncate(draw.randint(1, 4))] if draw.random() < 0.3 else []
+        self.steps += draw.choices(ends, [6, 1, 1]) if draw.random() < 0.8 else []
+        self.steps += [transforms.TypeCast(msc.float16)] if draw.random() < 0.2 else []
+        pads = [transforms.PadEnd([draw.choice([3, 7, None])], draw.choice([None, None, 1]))]
+        self.steps += pads if draw.random() < 0.3 else []
+        size, drops = draw.randint(1, 6), draw.random() < 0.3
+        pad = draw.choice([None, {"x": ([draw.randint(1, 8)], draw.choice([0, 9]))}, {"x": ([None], 2)}])
+        is_padded = draw.random() < 0.7
+        self.batched: Callable[[ds.Dataset], ds.Dataset] = lambda data: (
+            data.padded_batch(size, drops, pad_info=pad) if is_padded else data.batch(size, drops)
+        )
+
+    def check(self) -> None:
+        """Read it in blocks, by several workers, and resumed: as row by row. Raises Fault."""
+        source = ds.GeneratorDataset([(np.asarray(line),) for line in self.texts], ["x"], shuffle=False)
+        by_rows = source.map([_same, *self.steps], "x")
+        expected = _read(self.batched(by_rows), self.seed)
+        words = f"seed {self.seed}: {[type(step).__name__ for step in self.steps]}"
+        for workers in (1, 2):
+            data = source.map(self.steps, "x", num_parallel_workers=workers) if self.steps else source
+            _compare(_read(self.batched(data), self.seed), expected, f"{words}, {workers} workers")
+            start = self.draw.randint(0, len(expected))
+            if not any(isinstance(batch, str) for batch in expected):
+                _compare(_read(self.batched(data), self.seed, start), expected[start:], f"{words}, from {start} on")
+
+
+def _same(line: Any) -> Any:
+    return line
+
+
+def _read(data: ds.Dataset, seed: int, start: int = 0) -> list[Any]:
+    found: list[Any] = []
+    try:
+        found.extend(data.rows(EpochRun(seed, 1), start))
+    except (msc.MscError, OverflowError) as error:
+        found.append(str(error).splitlines()[0])
+    return found
 
 
 def _file_of(picture: Any, kind: str) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from msc.dataset.text.vocabulary import Vocab
 from msc.dataset.transforms.arguments import array, integer, refuse
 from msc.dataset.transforms.general import Transform
-from msc.dataset.values import Array
+from msc.dataset.values import Array, Ragged, Values
 from msc.frontend.dtypes import as_dtype
 
 
@@ -37,6 +37,11 @@ class TextTransform(Transform):
         """The new string."""
         raise NotImplementedError
 
+    RAGGED_RANKS = (0, 1)
+
+    def over_rows(self, values: Ragged) -> Values:
+        return values.with_items(list(map(self.text, _texts(self._kind, values))))
+
     def __call__(self, *values: Any) -> Array:
         found = strings(self._kind, values[0])
         return np.asarray([self.text(str(item)) for item in found.reshape(-1)], np.str_).reshape(found.shape)
@@ -49,10 +54,21 @@ class Tokenizer(Transform):
         """The words."""
         raise NotImplementedError
 
+    RAGGED_RANKS = (0,)
+
+    def over_rows(self, values: Ragged) -> Values:
+        return Ragged.joined([self.words(text) or [""] for text in _texts(self._kind, values)])
+
     def __call__(self, *values: Any) -> Array:
         found = strings(self._kind, values[0])
         words = [word for item in found.reshape(-1) for word in self.words(str(item))]
         return np.asarray(words or [""], np.str_)
+
+
+def _texts(transform: str, values: Ragged) -> list[str]:
+    """The items, which are strings. Raises MSC0874."""
+    items = values.items
+    return strings(transform, items).tolist() if isinstance(items, np.ndarray) else items
 
 
 def strings(transform: str, value: Any) -> Array:
@@ -205,6 +221,8 @@ class PythonTokenizer(Tokenizer):
             refuse("PythonTokenizer", "tokenizer", tokenizer, "a function", is_type=True)
         self._tokenizer = tokenizer
 
+    RAGGED_RANKS = ()  # It is a user's function, which is called once for each row.
+
     def words(self, text: str) -> list[str]:
         return [str(word) for word in self._tokenizer(text)]
 
@@ -214,6 +232,8 @@ class ToNumber(Transform):
 
     def __init__(self, data_type: Any) -> None:
         self._dtype = as_dtype(data_type).numpy
+
+    RAGGED_RANKS = (0, 1)
 
     def __call__(self, *values: Any) -> Array:
         found = strings("ToNumber", values[0])
@@ -229,8 +249,14 @@ class Truncate(Transform):
     def __init__(self, max_seq_len: int) -> None:
         self._length = integer("Truncate", "max_seq_len", max_seq_len)
 
+    RAGGED_RANKS = (1,)
+
+    def over_rows(self, values: Ragged) -> Values:
+        return values.cut(self._length)
+
     def __call__(self, *values: Any) -> Array:
-        return array("Truncate", values[0])[: self._length]
+        cut = array("Truncate", values[0])[: self._length]
+        return np.asarray(cut.tolist(), np.str_) if cut.dtype.kind == "U" else cut  # As wide as what is left.
 
 
 class TruncateSequencePair(Transform):

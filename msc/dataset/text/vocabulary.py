@@ -18,7 +18,7 @@ from msc.dataset.runs import EpochRun
 from msc.dataset.text_files import lines
 from msc.dataset.transforms.arguments import array, refuse
 from msc.dataset.transforms.general import Transform
-from msc.dataset.values import Array
+from msc.dataset.values import Array, Ragged, Values
 from msc.frontend.dtypes import as_dtype, int32
 
 
@@ -109,23 +109,37 @@ class Vocab:
         return [self._words.get(int(number), "") for number in cast("Iterable[Any]", ids)]
 
 
+class _Numbers(dict[str, int]):
+    """The numbers of words, with one for those that have none."""
+
+    unknown: int | None = None
+
+    def __missing__(self, word: str) -> int:
+        if self.unknown is None:
+            refuse("Lookup", "a word", word, "words of the vocabulary; unknown_token says what others are")
+        return self.unknown
+
+
 class Lookup(Transform):
     """Words as numbers of a vocabulary; `unknown_token` is the word for those that are not in it."""
 
     def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = int32) -> None:
         if not isinstance(vocab, Vocab):  # pyright: ignore[reportUnnecessaryIsInstance]
             refuse("Lookup", "vocab", vocab, "a Vocab", is_type=True)
-        self._numbers, self._dtype = vocab.vocab(), as_dtype(data_type).numpy
-        self._unknown = None if unknown_token is None else vocab.number(unknown_token)
-        if unknown_token is not None and self._unknown is None:
+        self._numbers, self._dtype = _Numbers(vocab.vocab()), as_dtype(data_type).numpy
+        self._numbers.unknown = None if unknown_token is None else vocab.number(unknown_token)
+        if unknown_token is not None and self._numbers.unknown is None:
             refuse("Lookup", "unknown_token", unknown_token, "a word of the vocabulary")
 
     def __call__(self, *values: Any) -> Array:
         words = array("Lookup", values[0])
-        given = [str(word) for word in words.reshape(-1).tolist()]
-        numbers, unknown = self._numbers, self._unknown
-        found = [numbers.get(word, unknown) for word in given]
-        if None in found:
-            word = given[found.index(None)]
-            refuse("Lookup", "a word", word, "words of the vocabulary; unknown_token says what others are")
-        return np.asarray(found, self._dtype).reshape(words.shape)
+        return self._found(words.reshape(-1).tolist()).reshape(words.shape)
+
+    RAGGED_RANKS = (0, 1)
+
+    def over_rows(self, values: Ragged) -> Values:
+        items = values.items
+        return values.with_items(self._found(items.tolist() if isinstance(items, np.ndarray) else items))
+
+    def _found(self, words: Sequence[Any]) -> Array:
+        return np.fromiter(map(self._numbers.__getitem__, words), self._dtype, len(words))

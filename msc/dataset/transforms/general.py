@@ -15,13 +15,15 @@ import numpy as np
 from msc.dataset.pictures import Picture, Unplanned
 from msc.dataset.runs import draws
 from msc.dataset.transforms.arguments import array, integer, number, probability, refuse
-from msc.dataset.values import Array, cast_as_c
+from msc.dataset.values import Array, Ragged, Values, cast_as_c, room
 from msc.frontend.boundary import Published
 from msc.frontend.dtypes import as_dtype
 
 
 class Transform(Published):
     """Base: an object that is called with a value and gives another one."""
+
+    FOR_MSC = ("planned", "over_rows", "text", "words")
 
     def __init__(self) -> None:
         """A transform without arguments."""
@@ -31,6 +33,13 @@ class Transform(Published):
 
     TAKES_BLOCKS: ClassVar[bool] = False
     """Whether a call with the values of several rows in one array changes each of them."""
+
+    RAGGED_RANKS: ClassVar[tuple[int, ...]] = ()
+    """The ranks of values, texts or rows of any lengths, of which it takes those of many rows behind each other."""
+
+    def over_rows(self, values: Ragged) -> Values:
+        """What it makes of the values of many rows, if it changes each item by itself."""
+        return values.with_items(self(values.array))
 
     DECODES: ClassVar[bool] = False
     """Whether it takes the bytes of image files."""
@@ -102,6 +111,7 @@ class TypeCast(Transform):
     """The same values in another element type; what it has not, as -1 in UInt32, is converted as in C."""
 
     TAKES_BLOCKS = True
+    RAGGED_RANKS = (0, 1)
 
     def __init__(self, data_type: Any) -> None:
         self._dtype = as_dtype(data_type).numpy
@@ -177,11 +187,17 @@ class PadEnd(Transform):
         if given.ndim != len(self._shape):
             refuse("PadEnd", "the value's rank", given.ndim, f"rank {len(self._shape)}")
         sizes = [own if n is None else n for n, own in zip(self._shape, given.shape, strict=True)]
-        fill = self._value if self._value is not None else ("" if given.dtype.kind == "U" else 0)
-        made = np.full(sizes, fill, given.dtype)
+        made = room(sizes, self._value, given.dtype)
         inside = tuple(slice(min(n, m)) for n, m in zip(given.shape, sizes, strict=True))
         made[inside] = given[inside]
         return made
+
+    RAGGED_RANKS = (1,)
+
+    def over_rows(self, values: Ragged) -> Values:
+        if len(self._shape) != 1:
+            return super().over_rows(values)
+        return values if self._shape[0] is None else values.padded(self._shape[0], self._value)
 
 
 class Slice(Transform):

@@ -15,7 +15,7 @@ from msc.dataset import pictures, transforms, vision
 from msc.dataset.runs import EpochRun
 from msc.dataset.vision.decoding import decoded
 from msc.frontend.modes import INTERPRETER, Wishes
-from tests.random_pipelines.compiled import TransformedPictures
+from tests.random_pipelines.compiled import TransformedPictures, TransformedTexts
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (21, 12, 10, 3), np.uint8)
 
@@ -25,6 +25,7 @@ def test_random_pipelines_in_all_ways(first: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pictures, "WISHES", Wishes(INTERPRETER))
     for seed in range(first, first + 10):
         TransformedPictures(seed).check()
+        TransformedTexts(seed).check()
         TransformedPictures(seed).check_shards(seed % 4 + 1)
 
 
