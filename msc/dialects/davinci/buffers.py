@@ -129,6 +129,12 @@ class AllocOp(IRDLOperation):
         """The byte behind it."""
         return self.address.value.data + self.type.bytes
 
+    def shares(self, other: AllocOp) -> bool:
+        """Whether it has bytes in common with another."""
+        if self.type.memory is not other.type.memory:
+            return False
+        return self.address.value.data < other.end and other.address.value.data < self.end
+
     @property
     def type(self) -> BufferType:
         """The type of the buffer."""

@@ -87,6 +87,12 @@ class _Settled:
 class _Kernel:
     kernel: davinci.DavinciKernelOp
     events: dict[tuple[Pipe, Pipe], int] = field(default_factory=dict[tuple[Pipe, Pipe], int])
+    sharing: dict[SSAValue, list[SSAValue]] = field(init=False)
+    """The buffers that share bytes with each that the kernel allocates, itself included."""
+
+    def __post_init__(self) -> None:
+        buffers = [op for op in self.kernel.walk() if isinstance(op, davinci.AllocOp)]
+        self.sharing = {own.buffer: [other.buffer for other in buffers if other.shares(own)] for own in buffers}
 
     def order(self) -> None:
         """Flags for the kernel's body, innermost loops first."""
@@ -136,17 +142,7 @@ class _Kernel:
 
     def _places(self, buffer: SSAValue) -> list[SSAValue]:
         """The buffers that share bytes with one, itself included."""
-        if isinstance(buffer, BlockArgument) or not isinstance(buffer.owner, davinci.AllocOp):
-            return [buffer]
-        own = buffer.owner
-        return [
-            other.buffer
-            for other in self.kernel.walk()
-            if isinstance(other, davinci.AllocOp)
-            and other.type.memory is own.type.memory
-            and other.address.value.data < own.end
-            and own.address.value.data < other.end
-        ]
+        return self.sharing.get(buffer, [buffer])
 
     def _flag(self, d: Dependence, items: Sequence[Operation], loop: ForOp | None, turn: _Turn | None) -> None:
         count = turn.count if turn is not None else 1
