@@ -328,15 +328,14 @@ class LinkedCode:
 
 @dataclass(frozen=True)
 class MemoryStep:
-    """A kernel call, and the tensors of the workspace that are live at it, with their bytes."""
+    """A kernel call, and the tensors of the workspace that are live at it, with their bytes; `bytes` are all of them.
+
+    An input and an output may share some of these.
+    """
 
     kernel: str
     live: tuple[tuple[str, int], ...]
-
-    @property
-    def bytes(self) -> int:
-        """All of them together."""
-        return sum(size for _, size in self.live)
+    bytes: int
 
 
 @dataclass(frozen=True)

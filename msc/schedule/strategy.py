@@ -217,14 +217,20 @@ def _loops(
 
 
 def _with_borders(cost: KernelCost, first: Sequence[int], at: int, tree: Tree) -> Tree:
-    """The tree with these statements in front, one after the other; their axes come after the first `at`."""
+    """The tree with these statements in front, one after the other; their axes come after the first `at`.
+
+    Where memory is scarce they come last: the rest can be written over an input of which it needs no more rows.
+    """
     nodes, known = list[Node](), len(tree.axes)
     for number in first:
         group = Group((number,), own_loops(cost.model, number, ()))
         tree, node = grouped_node(tree, group, at=at + len(tree.axes) - known)
         nodes.append(node)
-    for node in reversed(nodes):
-        tree = compute_at(tree, node, None)
+    if cost.target.is_bare:
+        tree = replace(tree, body=replace(tree.body, nodes=(*tree.body.nodes, *nodes)))
+    else:
+        for node in reversed(nodes):
+            tree = compute_at(tree, node, None)
     for node in nodes:
         tree = _with_inner_vector(cost, tree, list(chain(node)))
     return tree

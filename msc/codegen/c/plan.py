@@ -102,7 +102,8 @@ class EntryPlan:
         for number, (call, buffers) in enumerate(zip(self.calls, used, strict=True)):
             live.update(dict.fromkeys(buffers))
             shown = {self.buffers[k][1].offset: self.buffers[k] for k in live}
-            yield MemoryStep(call.kernel or "copy", tuple((name, p.buffer.bytes) for name, p in shown.values()))
+            tensors = tuple((name, p.buffer.bytes) for name, p in shown.values())
+            yield MemoryStep(call.kernel or "copy", tensors, _covered([p for _, p in shown.values()]))
             for buffer in set(buffers):
                 if last[buffer] == number:
                     del live[buffer]
@@ -110,6 +111,16 @@ class EntryPlan:
     def buffer_of(self, place: MemoryPlace) -> int:
         """The number of the buffer of which a place is a view: buffers come and go at the same offset."""
         return self.views.get(id(place), id(place))
+
+
+def _covered(places: Sequence[MemoryPlace]) -> int:
+    """The bytes that some places have together."""
+    total = end = 0
+    for place in sorted(places, key=lambda place: place.offset):
+        last = place.offset + place.buffer.bytes
+        total += max(0, last - max(end, place.offset))
+        end = max(end, last)
+    return total
 
 
 def _overlapping(places: Sequence[MemoryPlace]) -> Iterator[int]:

@@ -24,12 +24,20 @@ def tile_orders(
     """The orders of a kernel's band around the reduction `statement`: the loop over columns outermost, or innermost.
 
     `others` are ordered by their strides, the largest first; `rows` are those that have tiles. If L1 holds all data,
-    there is one order.
+    there is one order. Where memory is scarce it goes through an image once, which the result may follow in memory.
     """
     ordered = _ordered(model, statement, columns, others, rows)
     outermost, innermost = (columns, *ordered), (*ordered, columns)
+    if target.is_bare:
+        return (sorted(innermost, key=lambda axis: -_distance_in_results(model, axis)),)
     differ = any(axis.extent > 1 for axis in others) and traffic(model) > target.caches[0].bytes
     return (outermost, innermost) if differ else (outermost,)
+
+
+def _distance_in_results(model: KernelModel, axis: Axis) -> int:
+    """How far apart an axis writes the elements of an output."""
+    written = {s: d for s, d in axis.dims.items() if model.arrays[model.statements[s].target].kind == "output"}
+    return max((abs(strides(model, model.statements[s], d)[0]) for s, d in written.items()), default=0)
 
 
 def _ordered(

@@ -1,15 +1,15 @@
 """Static memory planning: offsets for buffers of known sizes and lifetimes in one arena. Plain Python.
 
-Two buffers may share bytes if they are never live at the same time. Minimising the arena is dynamic storage allocation,
+Two buffers may share bytes if they are never live at the same time; and one may begin inside of another if it lies so
+far behind it that what a kernel still reads is not yet written. Minimising the arena is dynamic storage allocation,
 which is NP-hard. The heuristics are those of the literature (greedy by size: Pisarchyk and Lee, "Efficient Memory
-Management for Deep Neural Net Inference", 2020; best-fit with the lowest gap), and the best result is used. The peak of
-live bytes is a lower bound, which most networks reach.
+Management for Deep Neural Net Inference", 2020; best-fit with the lowest gap), and the best result is used. Where it
+is above the peak of live bytes, which most networks reach, what lies on top is placed earlier, again and again.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 ALIGNMENT = 64
@@ -44,6 +44,21 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class Distances:
+    """From where a buffer begins to where another one may begin that overlaps it: from `least` on, or up to `most`."""
+
+    least: int
+    most: int
+
+    def both(self, other: Distances) -> Distances:
+        """Distances that are good for both."""
+        return Distances(max(self.least, other.least), min(self.most, other.most))
+
+    def __contains__(self, distance: int) -> bool:
+        return distance >= self.least or distance <= self.most
+
+
+@dataclass(frozen=True)
 class Arena:
     """A plan: the offset of each demand, the bytes of the whole, and by which strategy."""
 
@@ -71,19 +86,28 @@ def lower_bound(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> int:
     return most
 
 
-def plan_arena(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> Arena:
+def plan_arena(
+    demands: Sequence[Demand], alignment: int = ALIGNMENT, apart: Mapping[tuple[int, int], Distances] | None = None
+) -> Arena:
     """The smallest arena that the strategies find; the first of equals, so that plans are reproducible.
 
-    Buffers begin at multiples of `alignment` bytes.
+    Buffers begin at multiples of `alignment` bytes. A pair of demands that `apart` has may overlap at these distances.
     """
-    bound = lower_bound(demands, alignment)
+    bound, near = lower_bound(demands, alignment), apart or {}
+    orders = [sorted(range(len(demands)), key=lambda i, of=of: (*of(demands[i]), i)) for _, of, _ in _STRATEGIES]
     best: Arena | None = None
-    for name, order, choose in _STRATEGIES:
-        plan = _place(demands, alignment, name, order, choose)
-        best = plan if best is None or plan.bytes < best.bytes else best
-        if best.bytes == bound:
-            break
+    for _ in range(_ROUNDS if len(demands) <= _FEW else 1):
+        for order, (name, _, choose) in zip(orders, _STRATEGIES, strict=True):
+            plan = _place(demands, alignment, name, order, choose, near)
+            best = plan if best is None or plan.bytes < best.bytes else best
+            if not demands or (best.bytes <= bound and not near):
+                return best
+            order.insert(0, order.pop(max(range(len(order)), key=lambda k: _end(demands, plan, order[k]))))
     return best if best is not None else Arena((), 0, "none")
+
+
+def _end(demands: Sequence[Demand], plan: Arena, index: int) -> int:
+    return plan.offsets[index] + demands[index].bytes
 
 
 def overlaps(demands: Sequence[Demand], offsets: Sequence[int]) -> Iterable[tuple[int, int]]:
@@ -112,31 +136,38 @@ def _place(
     demands: Sequence[Demand],
     alignment: int,
     name: str,
-    order: Callable[[Demand], tuple[int, ...]],
+    order: Sequence[int],
     choose: Callable[[Sequence[_Gap]], int],
+    apart: Mapping[tuple[int, int], Distances],
 ) -> Arena:
-    offsets = [0] * len(demands)
-    placed: list[tuple[int, int, int, int]] = []  # offset, bytes, first and last step: in order of offset
-    for index in sorted(range(len(demands)), key=lambda i: (*order(demands[i]), i)):
+    offsets, placed = [0] * len(demands), list[int]()
+    for index in order:
         demand = demands[index]
         if not demand.bytes:
             continue
-        first, last = demand.live.first, demand.live.last
-        rivals = [(offset, taken) for offset, taken, begin, end in placed if begin <= last and first <= end]
-        offsets[index] = choose(_gaps(rivals, demand.bytes, alignment))
-        insort(placed, (offsets[index], demand.bytes, first, last))
+        taken: list[tuple[int, int]] = []
+        for other in placed:
+            if demand.live.meets(demands[other].live):
+                last, next_ = -demand.bytes, demands[other].bytes
+                if (other, index) in apart:
+                    last, next_ = apart[other, index].most, apart[other, index].least
+                elif (index, other) in apart:
+                    last, next_ = -apart[index, other].least, -apart[index, other].most
+                taken.append((offsets[other] + last, offsets[other] + next_))
+        offsets[index] = choose(_gaps(sorted(taken), demand.bytes, alignment))
+        placed.append(index)
     total = max((offset + d.bytes for offset, d in zip(offsets, demands, strict=True)), default=0)
     return Arena(tuple(offsets), aligned(total, alignment), name)
 
 
-def _gaps(rivals: Sequence[tuple[int, int]], size: int, alignment: int) -> list[_Gap]:
-    """The stretches between `rivals`, (offset, bytes) in order of offset, that hold `size` bytes; the last is open."""
+def _gaps(taken: Sequence[tuple[int, int]], size: int, alignment: int) -> list[_Gap]:
+    """The stretches that hold `size` bytes; the last is open. None begins between the two ends of one that is taken."""
     gaps: list[_Gap] = []
     free = 0
-    for offset, taken in rivals:
-        if offset - free >= size:
-            gaps.append((free, offset - free))
-        free = max(free, aligned(offset + taken, alignment))
+    for last, next_ in taken:
+        if last >= free:
+            gaps.append((free, last - free + size))
+        free = max(free, aligned(next_, alignment))
     return [*gaps, (free, None)]
 
 
@@ -153,6 +184,9 @@ def _by_area(demand: Demand) -> tuple[int, ...]:
     return -demand.bytes * (demand.live.last - demand.live.first + 1), demand.live.first
 
 
+_ROUNDS = 16
+"""How often what lies on top is placed earlier, of so `_FEW` buffers."""
+_FEW = 256
 _STRATEGIES = (
     ("largest first, best fit", _by_size, _best_fit),
     ("earliest first, first fit", _by_time, _first_fit),

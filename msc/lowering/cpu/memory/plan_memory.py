@@ -36,8 +36,9 @@ from msc.ir.entry import entries
 from msc.ir.typed import memref_type, tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.memory.arena import Arena, Demand, Interval, aligned, lower_bound, plan_arena
+from msc.lowering.cpu.memory.arena import Arena, Demand, Distances, Interval, aligned, lower_bound, plan_arena
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
+from msc.lowering.cpu.memory.compact_open_tensors import functions_of
 from msc.lowering.cpu.memory.in_place import SharedPlaces
 from msc.lowering.cpu.memory.memory_report import MemoryPlan, PlannedBuffer
 from msc.support.naming import valid_hint
@@ -55,8 +56,8 @@ class PlanMemory(ModulePass):
     the weights has its offset as attribute `loop.offset`; parameters follow in the order of their first use, those that
     nothing needs are gone. Entry functions share the weights, each has a workspace of its own. Buffers that are not
     live at the same time share bytes, and an output takes the place of an input that dies where the kernel allows it
-    (`loop.in_place`). Option `print` writes the plan to standard error; with `reuse=false` every buffer has bytes of
-    its own.
+    (`loop.in_place`); on microcontrollers it may overlap one that it follows through memory (`memory/trailing.py`).
+    Option `print` writes the plan to standard error; with `reuse=false` every buffer has bytes of its own.
     """
 
     name = "plan-memory"
@@ -108,8 +109,12 @@ class _Planner:
         demands = [
             Demand(byte_size(leader.memref), shared.live[leader] if self.reuse else always) for leader in leaders
         ]
-        alignment = target_of(self.module).machine.align
-        arena = plan_arena(demands, alignment)
+        machine = target_of(self.module).machine
+        alignment, apart = machine.align, dict[tuple[int, int], Distances]()
+        if self.reuse and machine.is_bare:
+            pairs = shared.overlaps(functions_of(self.module)).items()
+            apart = {(leaders.index(out), leaders.index(source)): each for (out, source), each in pairs}
+        arena = plan_arena(demands, alignment, apart)
         offsets = dict(zip(leaders, arena.offsets, strict=True))
         globals_ = self._globals()
         report = self._report(liveness, shared, offsets, arena, lower_bound(demands, alignment), weights.bytes)

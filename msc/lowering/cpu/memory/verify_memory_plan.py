@@ -24,6 +24,8 @@ from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.memory.compact_open_tensors import check_compact, functions_of
+from msc.lowering.cpu.memory.in_place import is_part
+from msc.lowering.cpu.memory.trailing import trailing_distances
 from msc.support.diagnostics import MscError
 
 
@@ -34,9 +36,9 @@ class VerifyMemoryPlan(ModulePass):
     The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last
     written into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step:
     what is read is whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel
-    allows it (`loop.in_place`); weights are never written, nor inputs but the states that the function updates; every
-    view lies in its space, at a multiple of the machine's `align`. Branches are both followed; after them only what
-    both left whole is.
+    allows it (`loop.in_place`) or reads an input before it writes there; weights are never written, nor inputs but the
+    states that the function updates; every view lies in its space, at a multiple of the machine's `align`. Branches
+    are both followed; after them only what both left whole is.
     What is `ms.compact` is so in the entry function and in all kernels that take it.
     A loop's body is followed from what its first and its later iterations find. Changes nothing. Raises MSC0404 at
     the first operation that breaks a rule.
@@ -68,7 +70,7 @@ class _Place:
 
 class _Run:
     def __init__(self, module: ModuleOp, function: func.FuncOp) -> None:
-        self._kernels = kernel_signatures(module)
+        self._kernels, self._functions = kernel_signatures(module), functions_of(module)
         self._alignment = target_of(module).machine.align
         arguments = function.body.block.args
         self._roles: dict[SSAValue, str] = dict(zip(arguments, _roles(function), strict=True))
@@ -117,10 +119,19 @@ class _Run:
         inputs, written = op.arguments[: signature.inputs], op.arguments[signature.inputs : len(signature.types)]
         for j, target in enumerate(written):
             for i, source in enumerate(inputs):
-                self._check_apart(op, target, source, may_coincide=(j, i) in signature.in_place)
+                if not self._trails(name, op, signature.inputs + j, i):
+                    self._check_apart(op, target, source, may_coincide=(j, i) in signature.in_place)
             for other in written[:j]:
                 self._check_apart(op, target, other, may_coincide=False)
         self._access(op, inputs, written)
+
+    def _trails(self, name: str, op: func.CallOp, output: int, source: int) -> bool:
+        """Whether an output lies so beside an input that the kernel writes where it has read."""
+        a, b = self._place(op.arguments[output]), self._place(op.arguments[source])
+        if not a.overlaps(b) or any(is_part(op.arguments[i]) for i in (output, source)):
+            return False
+        distances = trailing_distances(self._functions[name], output, source)
+        return distances is not None and b.offset - a.offset in distances
 
     def _check_apart(self, op: Operation, written: SSAValue, other: SSAValue, *, may_coincide: bool) -> None:
         a, b = self._place(written), self._place(other)

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msc.lowering.cpu.memory.arena import ALIGNMENT, Demand, Interval, aligned, lower_bound, overlaps, plan_arena
+from msc.lowering.cpu.memory.arena import (
+    ALIGNMENT,
+    Demand,
+    Distances,
+    Interval,
+    aligned,
+    lower_bound,
+    overlaps,
+    plan_arena,
+)
 
 
 def demand(size: int, first: int, last: int) -> Demand:
@@ -79,3 +88,22 @@ def test_the_lower_bound_is_the_most_live_bytes(demands: list[Demand]) -> None:
     steps = range(50)
     live = (sum(aligned(d.bytes) for d in demands if d.live.first <= t <= d.live.last) for t in steps)
     assert lower_bound(demands) == max(live, default=0)
+
+
+@given(DEMANDS, st.data())
+def test_buffers_overlap_only_at_distances_that_are_allowed(demands: list[Demand], data: st.DataObject) -> None:
+    pairs = [(i, j) for i, a in enumerate(demands) for j, b in enumerate(demands[:i]) if a.live.meets(b.live)]
+    apart = {
+        pair: Distances(data.draw(st.integers(-90, demands[pair[0]].bytes)), -demands[pair[1]].bytes)
+        for pair in data.draw(st.lists(st.sampled_from(pairs), max_size=5) if pairs else st.just([]))
+    }
+    offsets = plan_arena(demands, 8, apart).offsets
+    for i, j in overlaps(demands, offsets):
+        distances = apart.get((j, i)) or apart.get((i, j))
+        assert distances is not None
+        assert ((offsets[i] - offsets[j]) if (j, i) in apart else (offsets[j] - offsets[i])) in distances
+
+
+def test_what_lies_on_top_is_placed_earlier() -> None:
+    chain = [demand(276, 0, 1), demand(282, 1, 2), demand(200, 2, 3), demand(184, 3, 4), demand(384, 4, 5)]
+    assert plan_arena(chain, 1).bytes == 568
