@@ -17,11 +17,13 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from itertools import count as numbers
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from msc.dataset import pictures
 from msc.dataset.mapping import called, in_order
 from msc.dataset.pictures import Picture, PictureProgram, Unplanned
 from msc.dataset.runs import Draws, EpochRun, at_row, drawing
@@ -183,7 +185,7 @@ class _Compiled:
         if model is None:
             return row_by_row(self.steps, values, block)
         height, width, *channels = values.shape[1:]
-        pixels = values.reshape(len(values), height, width, *(channels or (1,)))
+        pixels: Array = values.reshape(len(values), height, width, *(channels or (1,)))
         if len(values) < block.size:
             rest = np.zeros((block.size - len(values), *pixels.shape[1:]), pixels.dtype)
             pixels = np.concatenate([pixels, rest])
@@ -203,10 +205,15 @@ class _Compiled:
             key = (count, dtype)
             if key not in self._models and not self._failure:
                 try:
-                    self._models[key] = self._program.compiled(self._extents(count), dtype, arguments)
+                    module = self._program.module(self._extents(count), dtype, arguments)
+                    self._models[key] = self._built(module)
                 except MscError as error:
                     self._failure = error.diagnostics[0].message
             return self._models.get(key)
+
+    def _built(self, module: Any) -> Any:
+        """What runs a program. Raises what compiling raises."""
+        return import_module("msc.frontend.execution").program_of(module, {}, pictures.WISHES)
 
     def _extents(self, count: int) -> tuple[int, ...]:
         height, width, *channels = self._shape
@@ -249,11 +256,14 @@ class _Unlike(_Compiled):
         model = self._model(len(pixels), pixels.dtype, arguments(0))
         if model is None:
             return None
-        made = np.empty((len(opened), *self._program.shape), self._program.dtype)
+        made = np.empty((len(opened), *self._program.extents), self._program.dtype)
         for row, (picture, box) in enumerate(zip(opened, boxes, strict=True)):
             picture.read(box, pixels)
-            made[row] = model([pixels, *arguments(row)])[0].reshape(self._program.shape)
-        return made
+            model([pixels, *arguments(row)], made[row : row + 1])
+        return made.reshape(len(opened), *self._program.shape)
+
+    def _built(self, module: Any) -> Any:
+        return import_module("msc.frontend.execution").filling(module, pictures.WISHES)
 
     def _scratch(self, size: int) -> Array:
         """Room for the bytes of a picture, of this thread: programs for more of them are compiled when they come."""

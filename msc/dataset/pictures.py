@@ -24,7 +24,7 @@ from msc.dataset.values import Array
 from msc.frontend.modes import Wishes
 
 if TYPE_CHECKING:
-    from msc.frontend.execution import Program
+    from xdsl.dialects.builtin import ModuleOp
 
 WISHES = Wishes(target="cpu", threads=1)
 """What pictures are compiled for: threads take blocks, not parts of them."""
@@ -279,14 +279,14 @@ class PictureProgram:
     ) -> tuple[list[Rectangle], Callable[[int], list[Array]]]:
         """Of pictures that differ in size [rows, 1]: which part of each is read, and the arguments of a row.
 
-        Those that `cuts` [rows, 1] does not say are read whole. The pixels of a part lie row after row.
+        Of those that `cuts` [rows, 1] does not say all is read down to the last row. The pixels lie row after row.
         """
         first, *others = self.passes
         vertical, horizontal = first.shares(draws, extents)
         ends: list[Array] = []
         for (low, high, _), size in ((horizontal, extents[1]), (vertical, extents[0])):
             before, after = low.min(1, keepdims=True), high.max(1, keepdims=True) + 1
-            ends += [np.where(cuts, before, 0), np.where(cuts, after, size)]
+            ends += [np.where(cuts, before, 0), after if size is extents[0] else np.where(cuts, after, size)]
         left, right, top, bottom = ends
         (one, two, counts), (three, four, high) = horizontal, vertical
         stride = right - left
@@ -305,14 +305,16 @@ class PictureProgram:
         boxes = np.concatenate([left, top, right, bottom], 1).tolist()
         return [(a, b, c, d) for a, b, c, d in boxes], arguments
 
-    def compiled(self, shape: tuple[int, ...], dtype: np.dtype[Any], arguments: Sequence[Array]) -> Program:
-        """The program of blocks of pixels [rows, height, width, channels], or of a row's bytes.
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """The sizes of a row as the statements have them, which keep channels."""
+        height, width, channels = self.size
+        return (channels, height, width) if self.is_front else self.size
 
-        Raises what compiling raises.
-        """
+    def module(self, shape: tuple[int, ...], dtype: np.dtype[Any], arguments: Sequence[Array]) -> ModuleOp:
+        """The graph of blocks of pixels [rows, height, width, channels], or of a row's bytes."""
         from msc.dialects.ms.values import known
         from msc.frontend.dtypes import as_dtype
-        from msc.frontend.execution import program_of
         from msc.frontend.reader.graph import Graph
 
         graph = Graph(lambda: None, lambda _: None)
@@ -326,7 +328,7 @@ class PictureProgram:
             kind = as_dtype(np.dtype(_NUMPY[name]))
             properties: Any = {"shape": extents, "dtype": kind, "statements": text}
             value = graph.emit("compute", [value, *(given[k] for k in taken)], properties)[0].ssa
-        return program_of(graph.finish([value]), {}, WISHES)
+        return graph.finish([value])
 
     def statements(
         self, count: int, arguments: Sequence[Array], last: int

@@ -38,6 +38,18 @@ def program_of(module: ModuleOp, weights: Mapping[str, Array], wishes: Wishes) -
     return runs(compiled(module, weights, wishes))
 
 
+def filling(module: ModuleOp, wishes: Wishes) -> Callable[[Sequence[Array], Array], None]:
+    """The module as a function that writes its only result into an array. Raises what compiling raises."""
+    if wishes.backend != INTERPRETER:
+        model = compiled(module, {}, wishes)
+        return lambda inputs, result: model.call_into(inputs, [result])
+
+    def fill(inputs: Sequence[Array], result: Array) -> None:
+        result[...] = evaluate(module, inputs, {})[0]
+
+    return fill
+
+
 def compiled(module: ModuleOp, weights: Mapping[str, Array], wishes: Wishes) -> CompiledModel:
     """The module as a compiled model. Raises what compiling raises."""
     return _compiler()(module, weights, wishes.options())

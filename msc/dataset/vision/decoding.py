@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import io
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -79,8 +80,10 @@ def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> 
 
 def decoded(data: Array, name: str = "an image") -> Array:
     """The bytes of an image file as [height, width, 3] of UInt8."""
-    found = _from_jpeg(data, None)
-    return np.asarray(picture(data, name)) if found is None else found
+    if _jpeg_header(data) is not None:
+        with suppress(ValueError):
+            return _simplejpeg().decode_jpeg(data)
+    return np.asarray(picture(data, name))
 
 
 class OpenPicture:
@@ -89,21 +92,20 @@ class OpenPicture:
     def __init__(self, data: Array, *, is_file: bool) -> None:
         self._data: Any = data
         header = _jpeg_header(data) if is_file else None
-        self._is_jpeg = header is not None
+        self.pays_to_cut = header is None
+        """Whether all sides of a part are read faster than the rows down to its last."""
         if is_file and header is None:
             self._data = picture(data, "an image")
             header = self._data.height, self._data.width
         self.height, self.width = header or data.shape[:2]
-        self.pays_to_cut = not self._is_jpeg
-        """Whether a part is read faster than the whole."""
 
     def read(self, box: tuple[int, int, int, int], into: Array) -> None:
         """The bytes of a part (left, top, right, bottom) row after row at the beginning of a larger array."""
-        if self._is_jpeg and _from_jpeg(self._data, into) is not None:
-            return
-        if self._is_jpeg:
-            self._data = picture(self._data, "an image")
         left, top, right, bottom = box
+        if not self.pays_to_cut:
+            if _decoded_into(self._data, bottom if bottom < self.height else None, into):
+                return
+            self._data = picture(self._data, "an image")
         whole = self._data
         part = np.asarray(whole.crop(box)) if is_picture(whole) else whole[top:bottom, left:right]
         into[: part.size].reshape(part.shape)[...] = part
@@ -128,11 +130,43 @@ def _jpeg_header(data: Array) -> tuple[int, int] | None:
     return (height, width) if colours in ("YCbCr", "Gray") else None
 
 
-def _from_jpeg(data: Array, into: Array | None) -> Array | None:
-    """What a JPEG file holds, in an array of its own or in a larger one; None for what only Pillow decodes."""
-    if _jpeg_header(data) is None:
-        return None
+def _decoded_into(data: Array, bottom: int | None, into: Array) -> bool:
+    """Whether a JPEG file's pixels are written, at least down to row `bottom`; False for what only Pillow decodes."""
+    lower = None if bottom is None else _with_fewer_rows(data, bottom)
     try:
-        return _simplejpeg().decode_jpeg(data, buffer=into)
-    except ValueError:
+        _simplejpeg().decode_jpeg(data if lower is None else lower, buffer=into)
+    except ValueError as error:
+        if lower is None:
+            return False
+        # Only the first thing that is odd is told: if it is what lies behind the rows, the rows are right.
+        return str(error).endswith("extraneous bytes before marker 0xd9") or _decoded_into(data, None, into)
+    return True
+
+
+_ROWS = 16
+"""Rows of pixels that are coded together, at most."""
+_FRAME, _RESTARTS, _SCAN = 0xC0, 0xDD, 0xDA
+
+
+def _with_fewer_rows(data: Array, bottom: int) -> bytearray | None:
+    """A JPEG file whose head says that it ends a little below a row; None if its rows do not come one after the other.
+
+    A row of colours is mixed with the next one, which must be there.
+    """
+    found, place, frame = bytearray(data), 2, 0
+    while place + 4 <= len(found) and found[place] == 0xFF:
+        kind, length = found[place + 1], int.from_bytes(found[place + 2 : place + 4])
+        if kind == _SCAN:
+            break
+        if kind == _RESTARTS or (kind & 0xF0 == _FRAME and kind not in (_FRAME, 0xC4)):
+            return None
+        frame = place if kind == _FRAME else frame
+        place += 2 + length
+    colours = found[frame + 9] if frame else 0
+    if not 0 < colours <= 3 or any(found[frame + 11 + 3 * k] & 15 > 2 for k in range(colours)):
         return None
+    rows = (bottom // _ROWS + 1) * _ROWS
+    if rows >= int.from_bytes(found[frame + 5 : frame + 7]):
+        return None
+    found[frame + 5 : frame + 7] = rows.to_bytes(2)
+    return found

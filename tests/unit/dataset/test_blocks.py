@@ -13,7 +13,7 @@ import msc
 import msc.dataset as ds
 from msc.dataset import pictures, transforms, vision
 from msc.dataset.runs import EpochRun
-from msc.dataset.vision.decoding import decoded
+from msc.dataset.vision.decoding import OpenPicture, decoded
 from msc.frontend.modes import INTERPRETER, Wishes
 from tests.random_pipelines.compiled import TransformedPictures, TransformedTexts
 
@@ -113,6 +113,26 @@ def test_pictures_in_files_are_compiled_and_a_damaged_one_is_told() -> None:
     for offload in (True, False):
         with pytest.raises(msc.MscError, match="an image cannot be decoded"):
             rows(made(damaged, offload))
+
+
+def test_rows_of_a_jpeg_down_to_one() -> None:
+    """Whatever its colours, sampling, order of scans and marks: the rows are Pillow's, and a damaged one is noticed."""
+    pytest.importorskip("simplejpeg")
+    draws = np.random.default_rng(3)
+    for sampling, progressive, restarts in ((0, False, 0), (1, False, 0), (2, False, 0), (2, True, 0), (2, False, 2)):
+        for form in ("RGB", "L"):
+            picture, file = Image.fromarray(draws.integers(0, 256, (75, 33, 3), np.uint8)).convert(form), io.BytesIO()
+            words: dict[str, Any] = {"subsampling": sampling} if form == "RGB" else {}
+            picture.save(file, "JPEG", progressive=progressive, restart_marker_blocks=restarts, **words)
+            right = np.asarray(Image.open(file).convert("RGB"))
+            data = np.frombuffer(file.getvalue(), np.uint8)
+            for bottom in (1, 15, 16, 17, 40, 64, 75):
+                found = np.zeros(75 * 33 * 3, np.uint8)
+                OpenPicture(data, is_file=True).read((0, 0, 33, bottom), found)
+                rows_read = found.reshape(75, 33, 3)[:bottom]
+                assert np.array_equal(rows_read, right[:bottom]), (sampling, progressive, restarts, form, bottom)
+            with pytest.raises(msc.MscError, match="cannot be decoded"):
+                OpenPicture(data[: len(data) // 2], is_file=True).read((0, 0, 33, 72), found)
 
 
 @pytest.mark.parametrize("form", ["RGB", "L", "CMYK"])
