@@ -60,6 +60,7 @@ class QuantisationChoices:
     algorithm: Algorithm = "rtn"
     block: int = 32
     asymmetric: bool = False
+    round_inputs: bool = False
 
     def preferences(self) -> Preferences:
         """Raises MSC1214 for a value that an option cannot have."""
@@ -75,8 +76,10 @@ class QuantisationChoices:
             _one_of("weights", self.weights, ("2bit", "4bit", "8bit"))
             if self.block < 16 or self.block & (self.block - 1):
                 raise _unusable("block", self.block, "a power of two from 16 on")
-            blocks = BlockScheme(int(self.weights[0]), self.block, not self.asymmetric, self.algorithm)
-        elif self.algorithm != "rtn" or self.asymmetric:
+            blocks = BlockScheme(
+                int(self.weights[0]), self.block, not self.asymmetric, self.algorithm, self.round_inputs
+            )
+        elif self.algorithm != "rtn" or self.asymmetric or self.round_inputs:
             raise _unusable("weights", self.weights, "2bit, 4bit or 8bit with a choice of how blocks are rounded")
         scheme = Scheme(
             Grid(self.activations, self.bits, self.symmetric),

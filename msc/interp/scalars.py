@@ -213,6 +213,7 @@ _CONVERSIONS = ("extf", "truncf", "fptosi", "index_cast")
 
 SCALARS: Mapping[str, Scalar] = {
     **{o.mlir: partial(_on_arrays, MEANINGS[o.name]) for o in OPERATORS.values() if o.mlir.startswith("math.")},
+    "loop.dot_bytes": partial(_on_arrays, MEANINGS["dot_bytes"]),
     "arith.constant": _constant,
     "arith.cmpi": _compare_integers,
     "arith.cmpf": _compare_floats,

@@ -113,6 +113,16 @@ def _erf(x: Scalar) -> Scalar:
     return apply("div", _mul(near, above), below)
 
 
+def _dot_bytes(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
+    """The products of the bytes of two words, without a sign in a and with one in b, added to c: all of i32."""
+    total = c
+    for place in range(0, 32, 8):
+        byte = apply("and", apply("shr", a, number(place, a)), number(255, a))
+        signed = apply("shr", apply("shl", b, number(24 - place, b)), number(24, b))
+        total = _add(total, _mul(byte, signed))
+    return total
+
+
 def _larger(op: Apply) -> tuple[Scalar | None, ...]:
     """1 for the larger (smaller) argument, a half for equal ones; beside a constant, 1 for one strictly beyond it."""
     a, b = op.args
@@ -366,6 +376,7 @@ register(
     ScalarOperator(
         name="shr", arity=2, tensors={"shift_right": ""}, numpy="right_shift", integers=("arith.shrsi", "arith.shrui")
     ),
+    ScalarOperator(name="dot_bytes", arity=3, integers=("loop.dot_bytes",), formula=_dot_bytes),
     ScalarOperator(name="eq", arity=2, boolean=True, tensors={"equal": "Equal"}, numpy="equal"),
     ScalarOperator(name="ne", arity=2, boolean=True, tensors={"not_equal": ""}, numpy="not_equal"),
     ScalarOperator(name="lt", arity=2, boolean=True, tensors={"less": "Less"}, numpy="less"),

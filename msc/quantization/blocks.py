@@ -43,6 +43,8 @@ class BlockScheme:
     block: int = 32
     symmetric: bool = True
     algorithm: Algorithm = "rtn"
+    rounds: bool = False
+    """Whether inputs are rounded to 8 bits by blocks, for products of integers."""
 
     @property
     def most(self) -> int:
@@ -220,7 +222,7 @@ class PackedWriter:
         packed.append(stored("scale", values_in_panels(blocks.scale)))
         if blocks.zero is not None:
             packed.append(stored("zero", values_in_panels(blocks.zero)))
-        made = write.insert(ms.PackedMatmulOp(x, *packed, bits=bits))
+        made = write.insert(ms.PackedMatmulOp(x, *packed, bits=bits, rounds=self.scheme.rounds))
         y = made.results[0]
         if made.result_shape()[1] > n:
             y = write.insert(ms.SliceOp(y, begin=(0, 0), end=(made.result_shape()[0], n))).results[0]
@@ -270,18 +272,18 @@ def _filled(array: Array, size: int) -> Array:
     return np.pad(array, [(0, size - each) for each in array.shape])
 
 
-def pack_dense_layers(net: nn.Cell, bits: int = 4, block: int = 32) -> int:
+def pack_dense_layers(net: nn.Cell, bits: int = 4, block: int = 32, rounds: bool = False) -> int:
     """Put a `PackedDense` in the place of each dense layer whose inputs are whole blocks; how many there were.
 
-    Layers with an activation stay what they are.
+    Layers with an activation stay what they are. With `rounds` inputs are rounded to 8 bits by blocks, too.
     """
     count, scheme = 0, BlockScheme(bits, block)
     for name, cell in list(net.name_cells().items()):
         if type(cell) is nn.Dense and cell.activation is None and cell.in_channels % block == 0:
             made = scheme.rounded(cell.weight.asnumpy())
             bias = None if cell.bias is None else cell.bias.asnumpy()
-            setattr(net, name, PackedDense(made.codes, made.scale, None, bits, block, bias))
+            setattr(net, name, PackedDense(made.codes, made.scale, None, bits, block, bias, rounds=rounds))
             count += 1
         else:
-            count += pack_dense_layers(cell, bits, block)
+            count += pack_dense_layers(cell, bits, block, rounds)
     return count

@@ -429,6 +429,7 @@ RULES: Mapping[str, Rule] = {
     "arith.shrsi": partial(_shift, "shrs"),
     "arith.shrui": partial(_shift, "shru"),
     "arith.remf": partial(_math, "fmod"),
+    "loop.dot_bytes": partial(_function, "dot_bytes"),
     "math.ipowi": partial(_function, "ipow"),
     "math.absf": _absolute,
     "math.absi": partial(_function, "absi"),

@@ -97,6 +97,7 @@ INTEGER_TEMPLATES: Mapping[str, Template] = {
     **{name: _directed(name, *parts) for name, parts in _DIRECTED.items()},
     "mulhr": Template(INTEGERS["upper_half"]),
     "saturated": Template(INTEGERS["saturated"]),
+    "dot_bytes": Template(INTEGERS["dot_bytes_lanes"], variants={0: INTEGERS["dot_bytes"]}),
     "ipow": Template(INTEGERS["power_lanes"], variants={0: INTEGERS["power"]}),
 }
 """By name, callees before callers."""

@@ -79,6 +79,10 @@ def _of_two_floats(given: Sequence[Attribute], result: Attribute) -> bool:
     return len(given) == 2 and _is_float(result) and given[0] == given[1] == result
 
 
+def _dots_bytes(given: Sequence[Attribute], result: Attribute) -> bool:
+    return len(given) == 3 and all(each == i32 for each in (*given, result))
+
+
 def _any(source: int, target: int) -> bool:
     return True
 
@@ -105,6 +109,7 @@ _RULES: Mapping[str, Rule] = {
     "arith.select": _selects,
     "arith.remf": _of_two_floats,
     "math.copysign": _of_two_floats,
+    "loop.dot_bytes": _dots_bytes,
     "arith.sitofp": _converts(_is_integer, _is_float, _any),
     "arith.uitofp": _converts(_is_integer, _is_float, _any),
     "arith.fptosi": _converts(_is_float, _is_integer, _any),

@@ -42,7 +42,7 @@ from msc.dialects.ms.pooling import (
     AvgPool1dOp, AvgPool2dOp, AvgPool3dOp, GlobalAvgPoolOp, GlobalMaxPoolOp, MaxPool1dOp, MaxPool2dOp, MaxPool3dOp,
     SumPool1dOp, SumPool2dOp, SumPool3dOp,
 )
-from msc.dialects.ms.quantisation import DequantizeOp, PackedMatmulOp, QuantizeOp, RequantizeOp, RescaleOp
+from msc.dialects.ms.quantisation import DequantizeOp, PackedDotOp, PackedMatmulOp, QuantizeOp, RequantizeOp, RescaleOp
 from msc.dialects.ms.reductions import (
     ArgmaxOp, ArgminOp, CumsumOp, ReduceAllOp, ReduceAnyOp, ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceProdOp,
     ReduceSumOp,

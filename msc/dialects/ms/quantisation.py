@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
 from msc.dialects.ms.base import BasicTensorOp
@@ -224,8 +225,9 @@ class PackedMatmulOp(BasicTensorOp):
     A weight is `(code - zero) * scale`; without zero points half of the codes are below zero. Codes are ui8
     `[panels, blocks, bytes, width]` of `panels * width` columns: byte j of a block has the code of its number j in the
     lowest bits, and those of numbers `j + bytes`, `j + 2 * bytes`, ... above. Scales (floats) and zero points (ui8, or
-    of the scales' type) are `[panels, blocks, width]`. x and sums are f32; k is a whole number of blocks. Sources: ONNX
-    Runtime MatMulNBits (`msc.dialects.ms.packed` packs its bytes), llama.cpp Q4_0.
+    of the scales' type) are `[panels, blocks, width]`. x and sums are f32; k is a whole number of blocks. With `rounds`
+    each block of a row of x is rounded to 8 bits first, its greatest magnitude to 127: products may then be of
+    integers. Sources: ONNX Runtime MatMulNBits (with `accuracy_level` 4), llama.cpp Q4_0.
     """
 
     name = "ms.packed_matmul"
@@ -235,6 +237,7 @@ class PackedMatmulOp(BasicTensorOp):
     scale = operand_def(TensorType)
     zero = opt_operand_def(TensorType)
     bits = int_property(4)
+    rounds = flag_property(default=False)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         bits = self.int_("bits")
@@ -260,6 +263,8 @@ class PackedMatmulOp(BasicTensorOp):
         return (tensor_type("f32", (m, -1 if -1 in (panels, width) else panels * width)),)
 
     def compute(self) -> Sequence[Statement]:
+        if self.flag("rounds"):
+            raise TypeError(f"{self.name} that rounds x is expanded by `quantised-products`")
         bits, (m, _), (panels, blocks, size, width) = self.int_("bits"), self.shape(0), self.shape(1)
         row, panel, column, block, byte = dims(5)
         code = Read(1, affine_map(5, (panel, block, byte, column)), "ui8")
@@ -283,6 +288,83 @@ class PackedMatmulOp(BasicTensorOp):
             body = apply("add", body, term)
         write = affine_map(5, (row, panel * width + column))
         return (Statement((m, panels, width, blocks, size), ("m", "p", "n", "b", "k"), write, body, "add"),)
+
+
+@irdl_op_definition
+class PackedDotOp(BasicTensorOp):
+    """Rows of bytes times packed weights, by blocks: `[m, n]` of f32. What `ms.packed_matmul` that rounds becomes.
+
+    x has words of four bytes with a sign `[m, words]` (i32), a scale and the sum of the bytes (i32) for each block of a
+    row `[m, blocks]`. Codes are words `[panels, blocks, words, width]` (i32): byte j of a word is of number j of four
+    that follow each other, in the lowest `bits` those of the first part of a block, above them those of the next.
+    Scales and zero points are those of `ms.packed_matmul`. Sums of a block are i32; blocks are summed in f32.
+    """
+
+    name = "ms.packed_dot"
+    EXAMPLE: ClassVar[str] = "3x16xi32 3x2xf32 3x2xi32 1x2x4x8xi32 1x2x8xf32"
+    x = operand_def(TensorType)
+    x_scale = operand_def(TensorType)
+    x_sum = operand_def(TensorType)
+    codes = operand_def(TensorType)
+    scale = operand_def(TensorType)
+    zero = opt_operand_def(TensorType)
+    bits = int_property(4)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        bits = self.int_("bits")
+        if bits not in (2, 4, 8):
+            raise InvalidAttribute(f"{self.name}: bits is {bits}, not 2, 4 or 8")
+        (m, words), (panels, blocks, size, width) = self.expect_rank(0, 2), self.expect_rank(3, 4)
+        for index, dtype in enumerate(("i32", "f32", "i32", "i32")):
+            if self.dtype(index) != dtype:
+                raise DtypeConflict(f"{self.name}: operand {index} is {self.dtype(index)}, not {dtype}")
+        self.expect_dtype(4, "a float")
+        if self.zero is not None and self.dtype(5) not in ("ui8", self.dtype(4)):
+            raise DtypeConflict(f"{self.name}: zero points are {self.dtype(5)}, not ui8 or {self.dtype(4)}")
+        wanted = {
+            1: (m, blocks),
+            2: (m, blocks),
+            **dict.fromkeys(range(4, len(self.operands)), (panels, blocks, width)),
+        }
+        for index, shape in wanted.items():
+            if not same_shape(self.shape(index), shape):
+                raise ShapeConflict(
+                    f"{self.name}: operand {index} is {shape_text(self.shape(index))}, not {shape_text(shape)}"
+                )
+        if not same_size(words, blocks * size * (8 // bits)):
+            raise ShapeConflict(
+                f"{self.name}: x of {words} words does not fit {blocks} blocks of {size * (8 // bits)} words"
+            )
+        return (tensor_type("f32", (m, -1 if -1 in (panels, width) else panels * width)),)
+
+    def compute(self) -> Sequence[Statement]:
+        """One step of the sum is a block, its words side by side: what does not depend on rows is unpacked once."""
+        bits, (m, _), (panels, blocks, size, width) = self.int_("bits"), self.shape(0), self.shape(3)
+        parts = 8 // bits
+        row, panel, column, block = dims(4)
+        by_block = affine_map(4, (row, block))
+        of_weight = affine_map(4, (panel, block, column))
+        total: Scalar = constant(0, "i32")
+        if self.zero is None:
+            total = apply("mul", Read(2, by_block, "i32"), constant(-(1 << (bits - 1)), "i32"))
+        for word in range(size):
+            code: Scalar = Read(3, affine_map(4, (panel, block, AffineExpr.constant(word), column)), "i32")
+            for part in range(parts):
+                part_of: Scalar = apply("shr", code, constant(bits * part, "i32")) if part else code
+                if parts > 1:
+                    part_of = apply("and", part_of, constant(((1 << bits) - 1) * 0x01010101, "i32"))
+                x = Read(0, affine_map(4, (row, block * (size * parts) + (size * part + word))), "i32")
+                total = apply("dot_bytes", part_of, x, total)
+        value: Scalar = Cast(total, "f32")
+        if self.zero is not None:
+            by_zero = apply(
+                "mul", _cast(Read(5, of_weight, self.dtype(5)), "f32"), Cast(Read(2, by_block, "i32"), "f32")
+            )
+            value = apply("sub", value, by_zero)
+        scale = apply("mul", Read(1, by_block, "f32"), _cast(Read(4, of_weight, self.dtype(4)), "f32"))
+        write = affine_map(4, (row, panel * width + column))
+        body = apply("mul", value, scale)
+        return (Statement((m, panels, width, blocks), ("m", "p", "n", "b"), write, body, "add"),)
 
 
 def _rounded_once(x: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:

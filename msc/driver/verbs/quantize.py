@@ -25,6 +25,7 @@ from msc.driver.verbs.verb import NUMBER, Verb, say
 @click.option("--algorithm", default="rtn", show_default=True, metavar="NAME", help="Of --weights: rtn, gptq or awq.")
 @click.option("--block", default=32, show_default=True, metavar="SIZE", help="Inputs that share a scale.")
 @click.option("--asymmetric", is_flag=True, help="Blocks of --weights with zero points.")
+@click.option("--round-inputs", is_flag=True, help="Of --weights: inputs in 8 bits by blocks, for integer products.")
 @click.option("--operators", default="auto", show_default=True, metavar="WHICH", help="all, products or auto.")
 @click.option("--dynamic", is_flag=True, help="Scales of rows are found in each call; needs no data.")
 @click.option("--keep-f32", "keep", multiple=True, metavar="LAYER", help="Leave a layer in f32; worst=3: the worst 3.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import OpResult, SSAValue
@@ -52,6 +53,8 @@ class QuantisedProducts(ModulePass):
     Left in f32: weights with a zero point, that are no constants or have a scale for other than output channels; x with
     several scales; sums that may leave i32; models whose sizes a call decides. Without `always`, so is all on machines
     that have room for f32 weights and no instruction that sums four products of bytes: there f32 is faster.
+    A product of packed weights that rounds its input becomes one of words of bytes where such an instruction is, else
+    one of the rounded reals.
     Keeps: results but for one step of the scale where a sum of floats lies next to a tie: a sum of integers is exact.
     """
 
@@ -61,10 +64,13 @@ class QuantisedProducts(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = target_of(op).cores
+        words = isinstance(machine, Machine) and _sums_bytes(machine)
+        for each in [each for each in op.walk() if isinstance(each, ms.PackedMatmulOp) and each.flag("rounds")]:
+            emit = Emitter(each)
+            put_in_place(emit, _rounded(each, emit, words), "packed_matmul")
         pays = isinstance(machine, Machine) and (machine.flash > 0 or _sums_bytes(machine))
         if has_open_sizes(op) or not (self.always or pays):
             return
-        words = isinstance(machine, Machine) and _sums_bytes(machine)
         for each in list(op.walk()):
             if isinstance(each, MsOp) and each.parent is not None:
                 _rewrite(each, words)
@@ -96,6 +102,33 @@ def _rewrite(op: MsOp, words: bool) -> None:
         return
     for made in reversed(emit.ops):
         made.erase()
+
+
+def _rounded(op: ms.PackedMatmulOp, emit: Emitter, words: bool) -> SSAValue:
+    """Blocks of rows on 255 numbers, and the product of these bytes, or of the reals that they stand for."""
+    (m, k), (panels, blocks, size, width) = op.shape(0), op.shape(1)
+    apart = emit(ms.ReshapeOp, op.x, shape=(m, blocks, k // blocks))
+    most = emit(ms.ReduceMaxOp, emit(ms.AbsOp, apart), axis=[2], keep_dims=True)
+    scale = emit(ms.MaximumOp, emit(ms.DivOp, most, 127.0), float(np.finfo(np.float32).tiny))
+    whole = emit(QuantizeOp, apart, scale, dtype=element_type("i8"))
+    bits = op.int_("bits")
+    if not words or size % _WORD or not is_constant(op.codes):
+        real = emit(ms.ReshapeOp, emit(DequantizeOp, whole, scale), shape=(m, k))
+        return emit(ms.PackedMatmulOp, real, *op.operands[1:], bits=bits)
+    sums = emit(ms.ReduceSumOp, emit.cast(whole, "i32"), axis=[2])
+    by_column = emit(ms.ReshapeOp, op.codes, shape=(panels, blocks, size // _WORD, _WORD, width))
+    codes = _joined_bytes(emit(ms.TransposeOp, by_column, perm=[0, 1, 2, 4, 3]), emit)
+    x = _joined_bytes(emit(ms.ReshapeOp, whole, shape=(m, k // _WORD, _WORD)), emit)
+    return emit(
+        ms.PackedDotOp, x, emit(ms.ReshapeOp, scale, shape=(m, blocks)), sums, codes, *op.operands[2:], bits=bits
+    )
+
+
+def _joined_bytes(value: SSAValue, emit: Emitter) -> SSAValue:
+    """The bytes of the last axis as words, the first in the lowest bits."""
+    places = emit.ssa(emit.known(np.arange(0, 8 * _WORD, 8, dtype=np.int32)))
+    bits = emit(ms.BitwiseAndOp, emit.cast(value, "i32"), 255)
+    return emit(ms.ReduceSumOp, emit(ms.ShiftLeftOp, bits, places), axis=[len(emit.shape(value)) - 1])
 
 
 def _dequantized(value: SSAValue) -> DequantizeOp | None:

@@ -34,14 +34,45 @@ def _requantize(op: MsOp, x: Array, scale: Array, zero: Array | None = None) -> 
 
 @meaning("packed_matmul")
 def _packed_matmul(op: MsOp, x: Array, codes: Array, scale: Array, zero: Array | None = None) -> Array:
+    if op.flag("rounds"):
+        x = rounded_by_blocks(x, codes.shape[1])
     return x @ packed_weights_of(op.int_("bits"), codes, scale, zero).T
+
+
+def rounded_by_blocks(x: Array, blocks: int) -> Array:
+    """Each block of a row on 255 numbers, the greatest magnitude at an end."""
+    apart = x.reshape(len(x), blocks, -1)
+    scale: Array = np.maximum(np.abs(apart).max(2, keepdims=True) / np.float32(127), np.finfo(np.float32).tiny)
+    whole: Array = np.clip(np.round(apart / scale), -128, 127)
+    return (whole * scale).reshape(x.shape)
+
+
+@meaning("packed_dot")
+def _packed_dot(
+    op: MsOp, x: Array, x_scale: Array, x_sum: Array, codes: Array, scale: Array, zero: Array | None = None
+) -> Array:
+    panels, blocks, words, width = codes.shape
+    bits, m = op.int_("bits"), len(x)
+    apart = np.ascontiguousarray(codes).view(np.uint8).reshape(panels, blocks, words, width, 4)
+    weight = from_panels(apart.transpose(0, 1, 2, 4, 3).reshape(panels, blocks, 4 * words, width), bits)
+    rows = np.ascontiguousarray(x).view(np.int8).reshape(m, blocks, -1).astype(np.int32)
+    sums = np.einsum("mbk,nbk->mnb", rows, weight.reshape(len(weight), blocks, -1).astype(np.int32))
+    if zero is None:
+        sums = (sums - np.int32(1 << (bits - 1)) * x_sum[:, None]).astype(np.float32)
+    else:
+        sums = sums.astype(np.float32) - by_zero(bits, zero) * x_sum[:, None].astype(np.float32)
+    return np.sum(sums * (x_scale[:, None] * values_from_panels(scale).astype(np.float32)), 2)
+
+
+def by_zero(bits: int, zero: Array | None) -> Array:
+    """The zero point of each block `[n, blocks]`, or of all."""
+    return np.asarray(1 << (bits - 1) if zero is None else values_from_panels(zero), np.float32)
 
 
 def packed_weights_of(bits: int, codes: Array, scale: Array, zero: Array | None = None) -> Array:
     """The weights `[n, k]` that `ms.packed_matmul` multiplies by, in f32."""
     whole = from_panels(codes, bits)
-    middle = np.float32(1 << (bits - 1)) if zero is None else values_from_panels(zero).astype(np.float32)[:, :, None]
-    apart = whole.reshape(len(whole), codes.shape[1], -1).astype(np.float32) - middle
+    apart = whole.reshape(len(whole), codes.shape[1], -1).astype(np.float32) - by_zero(bits, zero)[..., None]
     return (apart * values_from_panels(scale).astype(np.float32)[:, :, None]).reshape(whole.shape)
 
 

@@ -75,6 +75,12 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("{bits = 2}", "5x64xf32 3x4x4x5xui8 3x4x5xf32 3x4x5xf32"),
         ("", "0x32xf32 1x1x16x16xui8 1x1x16xf32"),
     ),
+    "packed_dot": (
+        ("", "1x8xi32 1x1xf32 1x1xi32 1x1x4x1xi32 1x1x1xf32"),
+        ("", "7x16xi32 7x2xf32 7x2xi32 2x2x4x16xi32 2x2x16xf32 2x2x16xui8"),
+        ("{bits = 8}", "1x24xi32 1x3xf32 1x3xi32 1x3x8x64xi32 1x3x64xf16"),
+        ("{bits = 2}", "5x24xi32 5x3xf32 5x3xi32 3x3x2x5xi32 3x3x5xf32 3x3x5xf32"),
+    ),
     "softmax log_softmax": (
         ("", "1xT"),
         ("", "3x17xT"),

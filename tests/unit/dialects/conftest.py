@@ -67,6 +67,11 @@ CASES: list[tuple[str, str]] = [
     ('ms.rescale %0, %1, %2, %3 {dtype = i8, rounding = "single"}', "3x4xi64 4xi32 4xi32 i8"),
     ("ms.packed_matmul %0, %1, %2", "3x64xf32 1x2x16x16xui8 1x2x16xf32"),
     ("ms.packed_matmul %0, %1, %2, %3 {bits = 2}", "2x32xf32 2x1x8x16xui8 2x1x16xf16 2x1x16xui8"),
+    ("ms.packed_dot %0, %1, %2, %3, %4", "3x16xi32 3x2xf32 3x2xi32 1x2x4x16xi32 1x2x16xf32"),
+    (
+        "ms.packed_dot %0, %1, %2, %3, %4, %5 {bits = 8}",
+        "2x8xi32 2x1xf32 2x1xi32 2x1x8x16xi32 2x1x16xf16 2x1x16xui8",
+    ),
     ("ms.softmax %0 {axis = 0}", "3x4xf32"),
     ("ms.cumsum %0 {exclusive = true}", "3x4xf32"),
     ("ms.cumsum %0 {axis = 0, reverse = true}", "3x4xi32"),

@@ -92,6 +92,13 @@ def divide(a: Array, b: Array) -> Array:
     return np.trunc(a / b) if np.issubdtype(a.dtype, np.integer) else a / b
 
 
+def dotted_bytes(a: Array, b: Array, c: Array) -> Array:
+    """The four bytes of a word, without a sign and with one."""
+    without = np.ascontiguousarray(a).reshape(*np.shape(a), 1).view(np.uint8).astype(np.int32)
+    signed = np.ascontiguousarray(b).reshape(*np.shape(b), 1).view(np.int8).astype(np.int32)
+    return c + (without * signed).sum(-1, dtype=np.int32)
+
+
 SCALARS: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "abs": np.abs,
@@ -132,6 +139,7 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "gt": np.greater,
     "ge": np.greater_equal,
     "select": np.where,
+    "dot_bytes": dotted_bytes,
 }
 
 COMBINERS: dict[Combine, np.ufunc] = {

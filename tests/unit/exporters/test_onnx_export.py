@@ -26,7 +26,7 @@ from tests.unit.dialects.conftest import CASES
 ROOT = Path(__file__).parents[3]
 runtime: Any = importlib.import_module("onnxruntime")
 
-ABSENT = {"compute", "scatter_add", "stop_gradient", "packed_matmul"} | set(
+ABSENT = {"compute", "scatter_add", "stop_gradient", "packed_matmul", "packed_dot"} | set(
     "bit_cast dilate windows transform_axis subpixel_conv rescale yield parameter get_parameter constant".split()
     + "all_reduce all_gather reduce_scatter all_to_all broadcast all_slice send_recv".split()
 )

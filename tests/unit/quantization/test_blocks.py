@@ -13,6 +13,7 @@ import msc
 from msc import Tensor, nn, ops
 from msc.dialects.arrays import Array
 from msc.model_zoo import Llama, LlamaConfig
+from msc.nn.packed import PackedDense
 from msc.quantization import quantize
 from msc.quantization.blocks import BlockScheme, awq, gptq, loss, pack_dense_layers
 from msc.support.diagnostics import MscError
@@ -79,6 +80,7 @@ DATA = np.random.default_rng(0).normal(size=(6, 3, 32)).astype(np.float32)
     ("wishes", "most"),
     [
         ({"weights": "4bit", "asymmetric": True}, 0.2),
+        ({"weights": "4bit", "algorithm": "gptq", "round_inputs": True}, 0.1),
         ({"weights": "8bit", "algorithm": "awq", "block": 16, "keep_f32": "head.weight"}, 0.01),
     ],
 )
@@ -98,6 +100,35 @@ def test_a_model_has_packed_weights(tmp_path: Path, wishes: dict[str, Any], most
     onnx: Any = importlib.import_module("onnx")
     kinds = [node.op_type for node in onnx.load(tmp_path / "net.onnx").graph.node]
     assert kinds.count("MatMulNBits") == 3 - len(made.kept)
+
+
+@pytest.mark.parametrize("march", ["x86-64-v4", "generic"])
+def test_inputs_are_rounded_by_blocks(march: str) -> None:
+    """Products of bytes where the machine sums these, else of the rounded reals: what the interpreter computes."""
+    rng = np.random.default_rng(3)
+    x, weight = rng.normal(size=(3, 96)).astype(np.float32), rng.normal(size=(21, 96)).astype(np.float32)
+    x[1, 32:64] = 0
+    layers = list[nn.Cell]()
+    for scheme in (BlockScheme(2), BlockScheme(4, 16, symmetric=False), BlockScheme(8)):
+        made = scheme.rounded(weight)
+        layers.append(PackedDense(made.codes, made.scale, made.zero, scheme.bits, scheme.block, rounds=True))
+
+    class Three(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.CellList(layers)
+
+        def construct(self, x: Any) -> Any:
+            return ops.stack([layer(x) for layer in self.layers])
+
+    net = Three()
+    wanted = net(Tensor(x)).asnumpy()
+    apart = x.reshape(3, 3, 32)
+    step = np.maximum(np.abs(apart).max(2, keepdims=True), 1e-9) / 127
+    rounded = (np.rint(apart / step) * step).reshape(3, 96)
+    np.testing.assert_allclose(wanted[2], rounded @ BlockScheme(8).rounded(weight).values().T, rtol=1e-3, atol=1e-4)
+    got = np.asarray(msc.compile(net, Tensor(x), march=march)(x))
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

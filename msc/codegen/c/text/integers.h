@@ -73,3 +73,28 @@ static inline {v} saturated_{f}(int32_t value)
     return ({v})(least < INT{bits}_MAX ? least : INT{bits}_MAX);
 #endif
 }
+
+/*** dot_bytes ***/
+/* The products of the bytes of two words, without a sign in a and with one in b, added to c. */
+static inline {v} dot_bytes_{f}({v} a, {v} b, {v} c)
+{
+    for (int place = 0; place < 32; place += 8)
+        c += (int32_t)((uint32_t)a >> place & 255) * (int8_t)((uint32_t)b >> place);
+    return c;
+}
+
+/*** dot_bytes_lanes ***/
+#if defined(__AVX512VNNI__) && {n} * {bits} == 512
+#include <immintrin.h>
+#endif
+/* The products of the bytes of two words, without a sign in a and with one in b, added to c. */
+static inline {v} dot_bytes_{f}({v} a, {v} b, {v} c)
+{
+#if defined(__AVX512VNNI__) && {n} * {bits} == 512
+    return ({v})_mm512_dpbusd_epi32((__m512i)c, (__m512i)a, (__m512i)b);
+#else
+    for (int place = 0; place < 32; place += 8)
+        c += ({v})(({u})a >> place & 255) * (({v})(({u})b << (24 - place)) >> 24);
+    return c;
+#endif
+}

@@ -224,6 +224,7 @@ def _packed_product(w: Writer, op: PackedMatmulOp, x: str, *packed: str) -> str:
         rows = values_from_panels(each)
         given.append(bytes_of(rows, bits).reshape(-1) if rows.dtype == np.uint8 else rows)
     names = [w.constant(np.ascontiguousarray(each), f"{packed[0]}_{k}") for k, each in enumerate(given)]
-    y = w("MatMulNBits", x, *names, K=k, N=n, bits=bits, block_size=k // blocks)
+    level = {"accuracy_level": 4} if op.flag("rounds") else {}
+    y = w("MatMulNBits", x, *names, K=k, N=n, bits=bits, block_size=k // blocks, **level)
     w.nodes[-1].domain = "com.microsoft"
     return y

@@ -27,8 +27,8 @@ def _dequantize(op: ms.DequantizeOp, emit: GradientEmitter, g: SSAValue) -> Cont
     return found[: len(op.operands)]
 
 
-@gradient(ms.PackedMatmulOp)
-def _packed_matmul(op: ms.PackedMatmulOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+@gradient(ms.PackedMatmulOp, ms.PackedDotOp)
+def _packed_matmul(op: ms.PackedMatmulOp | ms.PackedDotOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
     raise refusal(op, f"{op.name} has no gradient", "train with weights of floats, and pack these afterwards")
 
 

@@ -179,7 +179,7 @@ def _product_of_bits(node: Node) -> OnnxValue:
     """A times the transposed B, which has N rows of K numbers of 2, 4 or 8 bits in blocks with a scale each.
 
     B is [N, blocks, bytes], the first number in the lowest bits. Zero points are packed likewise, a row a byte border,
-    or have the type of the scales; without them it is half of the range.
+    or have the type of the scales; without them it is half of the range. Accuracy level 4 lets A be rounded to 8 bits.
     """
     k, n, bits, size = (node.int_(name, 0) for name in ("K", "N", "bits", "block_size"))
     if bits not in (2, 4, 8) or size < 16 or size & (size - 1) or k < 1 or n < 1:
@@ -220,7 +220,9 @@ def _packed_product(node: Node, codes: Array, zero: Array, places: Array | None)
     scale = node.known(2, "scales").reshape(n, -1)
     given = [] if zero.dtype == np.uint8 and np.all(zero == 1 << (bits - 1)) else [values_in_panels(zero)]
     constants = (in_panels(codes, bits, size), values_in_panels(scale), *given)
-    y = node(ms.PackedMatmulOp, rows, *map(node.constant, constants), bits=bits)
+    y = node(
+        ms.PackedMatmulOp, rows, *map(node.constant, constants), bits=bits, rounds=node.int_("accuracy_level", 0) == 4
+    )
     if y.shape[-1] > n:
         y = node(ms.SliceOp, y, begin=[0, 0], end=[y.shape[0], n])
     return node.cast(node.reshape(y, (*x.shape[:-1], n)), node[0].dtype)

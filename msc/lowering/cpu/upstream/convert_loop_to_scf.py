@@ -9,8 +9,10 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     IndexType,
+    IntegerAttr,
     IntegerType,
     ModuleOp,
     StringAttr,
@@ -18,6 +20,7 @@ from xdsl.dialects.builtin import (
     UnregisteredOp,
     VectorType,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -198,10 +201,29 @@ class _ConvertApply(RewritePattern):
 class _ConvertLanes(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: loop.LanesOp, rewriter: PatternRewriter, /) -> None:
+        if op.operation.data == "loop.dot_bytes":
+            rewriter.replace(op, [], [_dotted(_inserting(rewriter), *op.arguments)])
+            return
         properties = {} if op.predicate is None else {"predicate": op.predicate}
         upstream = UnregisteredOp.with_name(op.operation.data)
         new = upstream.create(operands=op.arguments, result_types=[op.result.type], properties=properties)
         rewriter.replace(op, new)
+
+
+def _dotted(emit: Emit, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+    """The products of the bytes of two words, added to c."""
+
+    def number(value: int) -> SSAValue:
+        if is_vector(a.type):
+            lanes = VectorType(i32, a.type.get_shape())
+            return emit(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(lanes, [value])))
+        return emit(arith.ConstantOp(IntegerAttr(value, i32)))
+
+    for place in range(0, 32, 8):
+        byte = emit(arith.AndIOp(emit(arith.ShRUIOp(a, number(place))), number(255)))
+        signed = emit(arith.ShRSIOp(emit(arith.ShLIOp(b, number(24 - place))), number(24)))
+        c = emit(arith.AddiOp(c, emit(arith.MuliOp(byte, signed))))
+    return c
 
 
 class _ConvertCall(RewritePattern):

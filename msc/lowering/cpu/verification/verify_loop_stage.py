@@ -51,8 +51,8 @@ SCALARS = (
 )
 """Computation on scalars and, lane by lane, on vectors."""
 
-LANES = _names("arith", _LANES) | _names("math", "copysign")
-"""What `loop.lanes` may stand for: upstream operations that xDSL lacks, or does not take on vectors."""
+LANES = _names("arith", _LANES) | _names("math", "copysign") | _names("loop", "dot_bytes")
+"""What `loop.lanes` may stand for: operations that xDSL lacks, or does not take on vectors."""
 
 KERNEL = (
     SCALARS

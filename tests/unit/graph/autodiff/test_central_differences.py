@@ -14,7 +14,7 @@ from tests.unit.compiled.programs import Case
 from tests.unit.dialects.conftest import CASES
 from tests.unit.graph.autodiff.differences import central_differences, differentiated, inputs_of, module_of
 
-REFUSED = re.compile(r'ms\.(bit_cast|all_slice|packed_matmul)\b|ms\.reduce_scatter .*"(prod|max|min)"')
+REFUSED = re.compile(r'ms\.(bit_cast|all_slice|packed_matmul|packed_dot)\b|ms\.reduce_scatter .*"(prod|max|min)"')
 """Operations on floats that are refused a gradient; `tests/unit/parallel` looks at the collectives' refusals."""
 
 
