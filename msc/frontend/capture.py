@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.ir import SSAValue
 
+    from msc.frontend.parallel import Row
     from msc.frontend.parameter import Parameter
     from msc.frontend.tensor import Tensor
 
@@ -63,8 +64,8 @@ class GraphCapture(Protocol):
 
 class _Installed(threading.local):
     builder: GraphCapture | None = None
-    strategy: tuple[tuple[int, ...], ...] | None = None
-    """Into how many parts the dimensions of the operands of the next operation that has as many are cut."""
+    strategy: tuple[Row | None, ...] | None = None
+    """How the operands of the next operation that has their dimensions are cut."""
 
 
 INSTALLED = _Installed()

@@ -7,8 +7,10 @@ ranks, and each rank runs its part (`msc/frontend/sharing.py`); PyNative mode ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from math import prod
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 from msc.dialects.ranks import current_ranks
 from msc.frontend.capture import INSTALLED
@@ -71,6 +73,7 @@ _DEFAULTS: dict[str, Any] = {
     "optimizer_weight_shard_aggregated_save": False,
     "sharding_propagation": False,
     "mesh": "",
+    "cluster": "host-8",
 }
 """The settings of MindSpore. What they say of communication has no meaning in one process, and changes nothing."""
 
@@ -140,6 +143,11 @@ def is_partitioned() -> bool:
     return current_ranks().size > 1 and _settings["parallel_mode"] in modes
 
 
+def searches() -> bool:
+    """Whether graphs of all ranks are cut as a search finds, where users do not say how."""
+    return is_partitioned() and _settings["parallel_mode"] == ParallelMode.AUTO_PARALLEL
+
+
 def shares_gradients() -> bool:
     """Whether training steps take the gradients of several ranks together: not those of a graph of all ranks."""
     return is_distributed() and not (is_partitioned() and INSTALLED.builder is not None)
@@ -204,35 +212,145 @@ def reset_ps_context() -> None:
 
 
 class Layout:
-    """Devices as a matrix with names for its axes; there is one device. Raises MSC0895."""
+    """Devices as a matrix with names for its axes; called with names, how the dimensions of a tensor lie on them.
+
+    `Layout((2, 2, 2), ("dp", "sp", "mp"))("mp", ("sp", "dp"), "None")` cuts dimension 0 along mp, dimension 1 along sp
+    and then dp, and leaves dimension 2 whole. Raises MSC0895 for axes that are none.
+    """
 
     def __init__(
         self, device_matrix: Sequence[int], alias_name: Sequence[str], rank_list: Sequence[int] | None = None
     ) -> None:
-        if any(n != 1 for n in device_matrix) or list(rank_list or [0]) != [0]:
-            raise refused(f"Layout: device_matrix is {described(device_matrix)}", "all sizes are 1")
-        self.device_matrix, self.alias_name = tuple(device_matrix), tuple(alias_name)
+        sizes, names = tuple(device_matrix), tuple(alias_name)
+        if len(sizes) != len(names) or len(set(names)) < len(names) or not all(map(_is_size, sizes)):
+            raise ApiValueError("MSC0895", f"Layout: {described(names)} do not name the axes of {described(sizes)}")
+        if not all(isinstance(name, str) and name.isidentifier() and name != "None" for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ApiValueError("MSC0895", f"Layout: {described(names)} are not all names, as in ('dp', 'mp')")
+        if rank_list is not None and list(rank_list) != list(range(prod(sizes))):
+            raise refused(f"Layout: rank_list is {described(rank_list)}", "leave it out: ranks are in their order")
+        self.device_matrix, self.alias_name = sizes, names
+        self.tensor_map: tuple[str | tuple[str, ...], ...] | None = None
 
     def __call__(self, *tensor_map: Any) -> Layout:
-        """How the axes of a tensor lie on the devices: whole."""
-        self.tensor_map = tensor_map
-        return self
+        """The matrix with the axes of each dimension of a tensor, "None" for none."""
+        used = [name for entry in tensor_map for name in (entry if isinstance(entry, tuple) else (entry,))]
+        used = [name for name in used if name != "None"]
+        for name in used:
+            if name not in self.alias_name or used.count(name) > 1:
+                message = f"Layout: {described(tensor_map)} names {described(name)}, each axis once: {self.alias_name}"
+                raise ApiValueError("MSC0895", message)
+        laid = copy(self)
+        laid.tensor_map = tensor_map
+        return laid
+
+    def __len__(self) -> int:
+        """The number of the tensor's dimensions."""
+        return len(self.tensor_map or ())
+
+    @property
+    def mesh(self) -> str:
+        """The matrix as the text of a mesh."""
+        return ",".join(f"{name}={size}" for name, size in zip(self.alias_name, self.device_matrix, strict=True))
+
+    def __str__(self) -> str:
+        entries = [entry if isinstance(entry, tuple) else (entry,) for entry in self.tensor_map or ()]
+        cuts = [".".join(name for name in entry if name != "None") or "_" for entry in entries]
+        return f"{self.mesh} [{', '.join(cuts)}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the layout says, as MindSpore writes it: axes are counted from the right. Raises MSC0895."""
+        if self.tensor_map is None:
+            raise ApiValueError("MSC0895", "Layout.to_dict: call the layout first, with an axis for each dimension")
+
+        def number(entry: Any) -> Any:
+            if isinstance(entry, tuple):
+                return tuple(map(number, entry))  # pyright: ignore[reportUnknownArgumentType]
+            return -1 if entry == "None" else len(self.alias_name) - 1 - self.alias_name.index(entry)
+
+        return {
+            "device_matrix": self.device_matrix, "tensor_map": tuple(map(number, self.tensor_map)),
+            "interleaved_parallel": False, "alias_name": self.alias_name,
+            "rank_list": list(range(prod(self.device_matrix))),
+        }  # fmt: skip
 
 
-def _is_whole(strategy: Any) -> bool:
-    if isinstance(strategy, tuple | list):
-        return all(map(_is_whole, strategy))  # pyright: ignore[reportUnknownArgumentType]
-    return strategy is None or strategy == 1 or isinstance(strategy, Layout)
+def _is_size(value: object) -> bool:
+    return type(value) is int and value > 0
+
+
+Row: TypeAlias = "tuple[int, ...] | Layout"
+"""Into how many parts each dimension of a tensor is cut, or along which axes."""
+
+
+def checked_strategy(function: str, name: str, strategy: Any) -> None:
+    """Raises MSC0887 for what says no cut: a strategy has for each tensor a tuple of integers, a `Layout` or None."""
+    rows: Any = strategy if isinstance(strategy, tuple) else (strategy,)
+    good = all(
+        row is None or (isinstance(row, Layout) and row.tensor_map is not None)
+        or (isinstance(row, tuple) and all(map(_is_size, row)))
+        for row in rows
+    )  # fmt: skip
+    if strategy is not None and not (isinstance(strategy, tuple) and good):
+        message = f"{function}: {name} is {described(strategy)}; it is a tuple of tuples of integers, or of layouts"
+        raise ApiTypeError("MSC0887", message, help="as ((2, 1), (1, 4)), or (layout('dp', 'mp'),)")
+    if current_ranks().size == 1:
+        unused(function, **{name: strategy})
+
+
+def laid(value: Any, row: Row | None) -> Any:
+    """A tensor of a graph that ranks share, which lies as a row says from here on; all else as it is."""
+    if row is None or INSTALLED.builder is None or not is_partitioned():
+        return value
+    from msc.frontend.dispatch import apply
+
+    INSTALLED.strategy = (row,)
+    try:
+        marked = apply("identity", value)
+        if INSTALLED.strategy is not None:
+            message = f"shard: {described(row)} is not a strategy of a tensor {described(value.shape)}"
+            raise ApiValueError("MSC1109", message, help="give a number, or an axis, for each dimension")
+    finally:
+        INSTALLED.strategy = None
+    return marked
+
+
+def all_laid(function: str, values: Any, rows: Any) -> Any:
+    """Tensors, or one, that lie as a strategy says from here on. Raises MSC1109 for another number of rows."""
+    if rows is None:
+        return values
+    several = values if isinstance(values, tuple) else (values,)
+    if len(several) != len(rows):
+        message = f"{function}: the strategy has {len(rows)} rows for {len(several)} tensors"  # pyright: ignore[reportUnknownArgumentType]
+        raise ApiValueError("MSC1109", message, help="give a row for each tensor, None to leave one to the others")
+    found = tuple(laid(value, row) for value, row in zip(several, rows, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return found if isinstance(values, tuple) else found[0]
+
+
+def plan_parameters(cell: Any, plan: Mapping[str, Row]) -> None:
+    """Have parameters lie as a plan says by their names. Raises MSC0895 for a name that none has."""
+    parameters = {p.name: p for p in cell.get_parameters()}
+    for name, row in plan.items():
+        short = name.removeprefix("self.")
+        parameter = next((p for known, p in parameters.items() if known == short or known.endswith("." + short)), None)
+        if parameter is None:
+            raise ApiValueError("MSC0895", f"parameter_plan: no '{name}'", help=did_you_mean(short, parameters))
+        parameter.strategy = row
 
 
 def shard(fn: FunctionT, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> FunctionT:
-    """The function itself: on one device nothing is shared. Raises MSC0895 for strategies with other sizes than 1."""
-    for name, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
-        if not _is_whole(strategy):
-            raise refused(f"shard: {name} is {described(strategy)}", "all sizes are 1")
-    if parameter_plan and not all(map(_is_whole, parameter_plan.values())):
-        raise refused(f"shard: parameter_plan is {described(parameter_plan)}", "all sizes are 1")
-    return fn
+    """The function, whose inputs and outputs lie as strategies say in a graph that ranks share; the rest follows.
+
+    Raises MSC0887 for strategies that are none, and MSC1109 in a call whose tensors they do not cut.
+    """
+    checked_strategy("shard", "in_strategy", in_strategy)
+    checked_strategy("shard", "out_strategy", out_strategy)
+    if parameter_plan:
+        plan_parameters(fn, parameter_plan)
+
+    def sharded(*inputs: Any) -> Any:
+        return all_laid("shard", fn(*all_laid("shard", inputs, in_strategy)), out_strategy)
+
+    return cast(FunctionT, sharded)
 
 
 def sync_pipeline_shared_parameters(net: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete, value_of
 from msc.support.wording import a
+
+if TYPE_CHECKING:
+    from msc.frontend.parallel import Row
 
 UNNAMED = "Parameter"
 """The name of a parameter that no Cell and no user has named yet."""
@@ -58,6 +61,9 @@ class Parameter(Tensor):
 
     varies = False
     """Whether the value changes between calls, as a learning rate does: compiled graphs take it as an argument."""
+
+    strategy: Row | None = None
+    """How ranks that share a graph cut it, if a plan of parameters says so."""
 
     def __init__(
         self,

@@ -68,6 +68,7 @@ _TABLE: Mapping[str, str] = {
     "msc.common": "common._decorator common.hook_handle common.jit_config common.lazy_inline common.recompute",
     "msc.frontend.process_group": "communication communication.management",
     "msc.frontend.parallel": "parallel parallel._auto_parallel_context parallel._utils parallel.shard",
+    "msc.nn.auto_parallel": "parallel.auto_parallel parallel.nn",
     "msc.frontend.devices": "hal device_context device_context.cpu device_context.ascend device_manager profiler",
     "msc.frontend.log": "log",
     "msc": "version run_check",
@@ -75,7 +76,7 @@ _TABLE: Mapping[str, str] = {
         "_c_expression _extends utils multiprocessing boost boost.boost_cell_wrapper common._register_for_tensor "
         "common._stub_tensor common.np_dtype common.sparse_tensor nn.optim.thor nn.optim.tft_wrapper ops._op_impl "
         "ops._op_impl.cpu ops._tracefunc ops.op_info_register ops.operations._csr_ops ops.operations._quant_ops "
-        "ops.operations._thor_ops ops.vm_impl_registry parallel.nn parallel._tensor rewrite train.node_strategy_pb2 "
+        "ops.operations._thor_ops ops.vm_impl_registry parallel._tensor rewrite train.node_strategy_pb2 "
         "train.train_thor train.checkpoint_pb2 train.mind_ir_pb2"
     ),
     "msc.mindspore.checkparam": "_checkparam",

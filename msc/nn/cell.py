@@ -13,6 +13,7 @@ from msc.frontend.changes import Changes, CountedDict, CountedType
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks, in_graph_mode
+from msc.frontend.parallel import all_laid, checked_strategy, plan_parameters
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.settings import unused
@@ -397,6 +398,21 @@ class Cell(metaclass=CountedType):
             if type(value) is not bool:
                 raise ApiTypeError("MSC0824", f"recompute: {name} is {a(type(value).__name__)}, not True or False")
         self._recomputes = True
+
+    def shard(self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> Cell:
+        """The cell, whose inputs and outputs lie as strategies say in a graph that ranks share; the rest follows.
+
+        Raises MSC0887 for strategies that are none, MSC0895 for parameters that are not there, and MSC1109 in a call
+        whose tensors they do not cut.
+        """
+        function = f"{type(self).__name__}.shard"
+        for name, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
+            checked_strategy(function, name, strategy)
+        if parameter_plan:
+            plan_parameters(self, parameter_plan)
+        self.register_forward_pre_hook(lambda _, inputs: all_laid(function, inputs, in_strategy))
+        self.register_forward_hook(lambda _, __, output: all_laid(function, output, out_strategy))
+        return self
 
     def apply(self, fn: Callable[[Cell], object]) -> Cell:
         """Call a function on all cells in this one, then on this one."""

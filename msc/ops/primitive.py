@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
-from msc.dialects.ranks import current_ranks
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks
-from msc.frontend.parallel import is_partitioned
+from msc.frontend.parallel import all_laid, checked_strategy, is_partitioned
 from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.settings import tell_once, unused
 from msc.frontend.tensor import Tensor, concrete
@@ -87,17 +86,14 @@ class Primitive:
         return self
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Self:
-        """Into how many parts each dimension of each operand is cut, where ranks share graphs. Raises MSC0887."""
+        """How operands, and results, lie where ranks share graphs: rows of numbers of parts, or `Layout`s.
+
+        Raises MSC0887.
+        """
         for name, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
-            if strategy is not None and not isinstance(strategy, tuple):
-                message = f"{self.name}.shard: {name} is {described(strategy)}; it is a tuple of tuples of integers"
-                raise ApiTypeError("MSC0887", message)
-        shared = current_ranks().size > 1
-        unused(f"{self.name}.shard", in_strategy=None if shared else in_strategy, out_strategy=out_strategy)
-        self.in_strategy = in_strategy
-        self.add_prim_attr("in_strategy", in_strategy)
-        self.out_strategy = out_strategy
-        return self
+            checked_strategy(f"{self.name}.shard", name, strategy)
+        self.in_strategy, self.out_strategy = in_strategy, out_strategy
+        return self.add_prim_attr("in_strategy", in_strategy)
 
     def set_strategy(self, strategy: Any) -> Self:
         """The name of `shard` in MindSpore's first versions. Raises MSC0887."""
@@ -161,19 +157,21 @@ class Primitive:
 
     def _cut(self, run: Callable[[], Any]) -> Any:
         """What `run` gives, cut as `shard` says if ranks share the graph. Raises MSC1109 if nothing could be."""
-        if self.in_strategy is None or INSTALLED.builder is None or not is_partitioned():
+        if INSTALLED.builder is None or not is_partitioned():
             return run()
+        if self.in_strategy is None:
+            return all_laid(f"{self.name}.shard", run(), self.out_strategy)
         INSTALLED.strategy = self.in_strategy
         try:
             result = run()
             if INSTALLED.strategy is not None:
                 message = f"{self.name}.shard: {described(self.in_strategy)} has not the operands' dimensions"
                 raise ApiValueError(
-                    "MSC1109", message, help="give a tuple for each operand, a number for each dimension"
+                    "MSC1109", message, help="give a row for each operand, a number or an axis for each dimension"
                 )
-            return result
         finally:
             INSTALLED.strategy = None
+        return all_laid(f"{self.name}.shard", result, self.out_strategy)
 
     def _run_own(self, method: str, *inputs: Any) -> Any:
         implementation = getattr(self, method)

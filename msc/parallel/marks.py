@@ -33,13 +33,14 @@ def set_mesh(module: ModuleOp, text: str) -> None:
     module.attributes.setdefault(MS_MESH, StringAttr(str(Mesh.parse(text))))
 
 
-def parameter_layouts(module: ModuleOp, mesh: Mesh) -> dict[str, Layout]:
-    """The layouts of the parameters that have one. Raises MSC1101."""
+def parameter_layouts(module: ModuleOp, mesh: Mesh, *, are_parts: bool = False) -> dict[str, Layout]:
+    """The layouts of the parameters that have one, whose types may be those of parts by now. Raises MSC1101."""
     found: dict[str, Layout] = {}
     for op in module.ops:
         text = _text(op.attributes.get(MS_SHARDING)) if isinstance(op, ParameterOp) else None
         if text is not None and isinstance(op, ParameterOp):
-            found[op.symbol] = _checked(Layout.parse(mesh, text), shape(op.type))
+            layout = Layout.parse(mesh, text)
+            found[op.symbol] = layout if are_parts else _checked(layout, shape(op.type))
     return found
 
 

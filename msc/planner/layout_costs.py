@@ -107,7 +107,7 @@ class LayoutCosts:
         if key not in self._candidates:
             found = [cuts for cuts in self._assignments(op) if op.given is None or self._is_given(op, cuts)]
             if not found:
-                message = f"{op.name} cannot be cut as {list(map(list, op.given or ()))} on the mesh {self.mesh}"
+                message = f"{op.name} cannot be cut as {list(op.given or ())} on the mesh {self.mesh}"
                 raise MscError(Diagnostic("MSC1125", message, help=self._advice(op)))
             self._candidates[key] = found
         return self._candidates[key]
@@ -124,7 +124,8 @@ class LayoutCosts:
 
     def _is_given(self, op: GraphOperator, cuts: Cuts) -> bool:
         assert op.given is not None
-        return all(self.strategy(use, cuts) == wanted for use, wanted in zip(op.operands, op.given, strict=False))
+        pairs = zip(op.operands, op.given, strict=False)
+        return all(wanted is None or self.strategy(use, cuts) == wanted for use, wanted in pairs)
 
     def parts(self, cuts: Cuts, axis: int) -> int:
         """Into how many parts an axis of an operator, or a dimension of a tensor, is cut."""

@@ -7,7 +7,7 @@ cut by adding the parts; one that is summed and is in the result, too (the axis 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd, prod
 from typing import Literal, TypeAlias
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.ms.base import BasicOp, MsOp
@@ -82,8 +82,8 @@ class GraphOperator:
     operands: tuple[Use, ...]
     result: Use
     work: tuple[MatrixWork, ...] = ()
-    given: tuple[tuple[int, ...], ...] | None = None
-    """Into how many parts a person cuts each dimension of each operand, if one does."""
+    given: tuple[tuple[int, ...] | None, ...] | None = None
+    """Into how many parts a person cuts each dimension of each operand, if one does; None leaves an operand open."""
 
 
 @dataclass
@@ -118,16 +118,22 @@ class OperatorGraph:
         return [number for number, tensor in enumerate(self.tensors) if tensor.parameter]
 
 
-def graph_of(function: FuncOp) -> OperatorGraph:
-    """The operators of a function of static shapes; constants and what computes nothing are left out."""
+def graph_of(
+    function: FuncOp, arguments: Mapping[SSAValue, str] | None = None, among: Collection[Operation] | None = None
+) -> OperatorGraph:
+    """The operators of a function of static shapes; constants and what computes nothing are left out.
+
+    `arguments` names those that are parameters; of the operations only those in `among` count, if it is given.
+    """
     graph, numbers = OperatorGraph(), dict[SSAValue, int]()
+    named_arguments = arguments or {}
     derived: dict[str, _Derived] = {}
     parameters: dict[str, int] = {}
 
     def number_of(value: SSAValue) -> int:
         if value not in numbers:
             owner = value.owner
-            named = owner.parameter.string_value() if isinstance(owner, GetParameterOp) else None
+            named = owner.parameter.string_value() if isinstance(owner, GetParameterOp) else named_arguments.get(value)
             if named is not None and named in parameters:
                 numbers[value] = parameters[named]
                 return numbers[value]
@@ -141,7 +147,7 @@ def graph_of(function: FuncOp) -> OperatorGraph:
         return numbers[value]
 
     counts: dict[str, int] = {}
-    for op in operations(function):
+    for op in operations(function, among):
         operands = [value for value in op.operands if is_tensor(value.type)]
         key = f"{op.name} {op.properties} {[v.type for v in op.operands]} {op.results[0].type}"
         if key not in derived:
@@ -156,9 +162,9 @@ def graph_of(function: FuncOp) -> OperatorGraph:
     return graph
 
 
-def operations(function: FuncOp) -> Iterator[MsOp]:
+def operations(function: FuncOp, among: Collection[Operation] | None = None) -> Iterator[MsOp]:
     """The operations of a function that are operators of its graph, in order: those that give one tensor."""
-    for op in function.body.block.ops:
+    for op in function.body.block.ops if among is None else (op for op in function.body.block.ops if op in among):
         if not isinstance(op, MsOp) or isinstance(op, ConstantOp | GetParameterOp):
             continue
         if len(op.results) == 1 and is_tensor(op.results[0].type):

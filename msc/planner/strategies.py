@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from msc.planner.model_plan import ModelPlan
 from msc.planner.operators import OperatorGraph
 from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 
@@ -16,10 +15,9 @@ MARK = "# msc strategies: an operator, and into how many parts each dimension of
 Strategy = tuple[tuple[int, ...], ...]
 
 
-def strategies_text(plans: Sequence[ModelPlan]) -> str:
-    """The file of the strategies of plans' operators."""
-    ops = [op for plan in plans for op in plan.operators]
-    return "\n".join([MARK, *(f"{op.name} {json.dumps(op.operands)}" for op in ops)]) + "\n"
+def strategies_text(cuts: Iterable[tuple[str, Sequence[Sequence[int]]]]) -> str:
+    """The file of operators' strategies."""
+    return "\n".join([MARK, *(f"{name} {json.dumps(rows)}" for name, rows in cuts)]) + "\n"
 
 
 def read_strategies(text: str, file: str) -> dict[str, Strategy]:

@@ -31,7 +31,7 @@ MS_SHARD = "ms.shard"
 """Of an operation: how its operands are to lie, as "[dp, _], *"; `*` leaves one open. A mark of the user's."""
 
 MS_STRATEGY = "ms.strategy"
-"""Of an operation: into how many parts each dimension of each operand is cut, as "[[2, 1], [1, 4]]"."""
+"""Of an operation: how each operand is cut, in parts or along axes, as `[[2, 1], null, "dp=2,tp=2 [dp, _]"]`."""
 
 MS_LAYOUTS = "ms.layouts"
 """Of an operation: how its operands and results lie, as "[dp, _], [_, tp] -> [dp, tp]"."""

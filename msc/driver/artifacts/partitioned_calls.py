@@ -6,34 +6,49 @@ import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from msc.analysis.bytes import bytes_of
 from msc.dialects.ms.attributes import MS_MESH, MS_SHARD, MS_SHARDING, MS_STRATEGY
+from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.ranks import current_ranks
 from msc.driver.passes.registry import new_context
 from msc.frontend.execution import Program, program_of
 from msc.frontend.modes import Wishes
-from msc.frontend.parallel import get_auto_parallel_context, least_shared, mesh_text, optimizer_level
+from msc.frontend.parallel import (
+    Layout,
+    Row,
+    get_auto_parallel_context,
+    least_shared,
+    mesh_text,
+    optimizer_level,
+    searches,
+)
+from msc.frontend.parameter import Parameter
+from msc.frontend.process_group import is_first_rank
 from msc.frontend.reader.updates import updates_of
 from msc.frontend.sharing import Scattered, SharedCall, Slices
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.ir.typed import shape
-from msc.parallel.layouts import Layout
+from msc.parallel.layouts import Layout as LaidOut
 from msc.parallel.marks import argument_layouts, mark_text, parameter_layouts, result_layouts
 from msc.parallel.mesh import Mesh
 from msc.parallel.partition import Partition
 from msc.parallel.propagate_layouts import PropagateLayouts, wanted_layouts
 from msc.parallel.rules import rule_of
 from msc.parallel.usual_marks import has_marks, mark_as_usual
+from msc.planner.cluster import cluster_named
+from msc.planner.found_marks import mark_found
 from msc.planner.model_plan import mesh_of
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import write_text
 
 
 def rank_program(call: SharedCall, wishes: Wishes) -> Program:
@@ -41,17 +56,21 @@ def rank_program(call: SharedCall, wishes: Wishes) -> Program:
     captured = call.captured
     module = captured.graph.finish(captured.outputs)
     weights = captured.graph.weights()
-    mesh = _mesh_of(module)
+    frozen = captured.graph.symbols()
+    parameters = [*frozen.values(), *(p for given in captured.graph.inputs if (p := given.parameter) is not None)]
+    mesh = _mesh_of(module, [parameter.strategy for parameter in parameters])
     laid = _Lying(call, module, mesh)
     shapes = [shape(t) for t in laid.result_types]
     laid.mark()
     context = new_context()
     PropagateLayouts().apply(context, module)
-    known = [layout or Layout.whole(mesh, 0) for layout in argument_layouts(laid.function, mesh, {})]
+    known = [layout or LaidOut.whole(mesh, 0) for layout in argument_layouts(laid.function, mesh, {})]
     results = result_layouts(laid.function, mesh, known)
     Partition(local=True).apply(context, module)
     del module.attributes[MS_MESH]
-    own = {name: _own(weights[name], layout) for name, layout in parameter_layouts(module, mesh).items()}
+    own = {
+        name: _own(weights[name], layout) for name, layout in parameter_layouts(module, mesh, are_parts=True).items()
+    }
     program = program_of(module, {**weights, **own}, wishes)
     is_local = [k in call.examples and not get_auto_parallel_context("full_batch") for k in range(len(known))]
     updated = {update.result for update in laid.updates}
@@ -70,15 +89,15 @@ def rank_program(call: SharedCall, wishes: Wishes) -> Program:
     return run
 
 
-def _places(layout: Layout, sizes: Sequence[int]) -> list[Slices]:
+def _places(layout: LaidOut, sizes: Sequence[int]) -> list[Slices]:
     return [layout.slices(sizes, rank) for rank in range(layout.mesh.size)]
 
 
-def _own(array: Array, layout: Layout) -> Array:
+def _own(array: Array, layout: LaidOut) -> Array:
     return np.ascontiguousarray(array[layout.slices(array.shape, current_ranks().rank)])
 
 
-def _part(value: Any, layout: Layout) -> Array:
+def _part(value: Any, layout: LaidOut) -> Array:
     """The own part of an argument that is whole, or cut, maybe in another way."""
     if isinstance(value, Scattered):
         if list(value.places) == _places(layout, value.shape):
@@ -94,11 +113,26 @@ def _not_cut(op: Operation, strategy: str, why: str) -> MscError:
     )
 
 
-def _mesh_of(module: ModuleOp) -> Mesh:
-    """The mesh that was set; for numbers of parts one of the prime factors of the ranks."""
-    has_numbers = any(MS_STRATEGY in op.attributes for op in module.walk())
-    is_said = bool(get_auto_parallel_context("mesh"))
-    return mesh_of(current_ranks().size) if has_numbers and not is_said else Mesh.parse(mesh_text())
+def _mesh_of(module: ModuleOp, plans: Iterable[Row | None]) -> Mesh:
+    """The mesh that was set, or that layouts name; for numbers of parts one of the prime factors of the ranks."""
+    rows = [row for op in module.walk() for row in _rows(op)]
+    said = {str(Mesh.parse(text)) for text in [get_auto_parallel_context("mesh")] if text}
+    said |= {row.partition(" ")[0] for row in rows if isinstance(row, str)}
+    said |= {plan.mesh for plan in plans if isinstance(plan, Layout)}
+    count = current_ranks().size
+    if len(said) > 1 or any(Mesh.parse(text).size != count for text in said):
+        message = f"layouts name the meshes {' and '.join(sorted(said))}, and there are {count} ranks"
+        raise MscError(Diagnostic("MSC1109", message, help="all layouts of a program have one matrix, of all ranks"))
+    if said:
+        return Mesh.parse(said.pop())
+    has_numbers = bool(rows) or any(isinstance(plan, tuple) for plan in plans)
+    return mesh_of(count) if has_numbers or searches() else Mesh.parse(mesh_text())
+
+
+def _rows(op: Operation) -> list[list[int] | str | None]:
+    """The rows of the strategy that a user gave an operation."""
+    written = op.attributes.get(MS_STRATEGY)
+    return json.loads(written.data) if isinstance(written, StringAttr) else []
 
 
 @dataclass
@@ -117,12 +151,20 @@ class _Lying:
     def mark(self) -> None:
         """Say how examples, parameters, states and results lie; products get the usual marks where users gave none."""
         self.module.attributes[MS_MESH] = StringAttr(str(self.mesh))
+        frozen = self.call.captured.graph.symbols()
+        for op in self.module.ops:
+            planned = self._planned(frozen.get(op.symbol), op.type) if isinstance(op, ParameterOp) else None
+            if planned is not None:
+                op.attributes[MS_SHARDING] = StringAttr(str(planned))
         full = get_auto_parallel_context("full_batch")
-        data = ("dp",) if "dp" in self.mesh.names and full else self.mesh.names
+        data = self.mesh.names if not full else ("dp",) if "dp" in self.mesh.names else ()
         self._mark_products()
         given, arguments = self.call.captured.graph.inputs, self.function.body.block.args
         wanted = wanted_layouts(self.function, self.mesh)
-        layouts = {k: wanted.get(a) or Layout.whole(self.mesh, len(shape(a))) for k, a in enumerate(arguments)}
+        layouts = {
+            k: self._planned(given[k].parameter, a.type) or wanted.get(a) or LaidOut.whole(self.mesh, len(shape(a)))
+            for k, a in enumerate(arguments)
+        }
         weights = {p.name: layouts[k] for k, g in enumerate(given) if (p := g.parameter) is not None}
         for update in self.updates:
             name, k = update.parameter.name, update.argument
@@ -130,15 +172,32 @@ class _Lying:
             is_same = weight is not None and weights[weight].fits(shape(arguments[k]))
             layouts[k] = self._shared(k, weights[weight] if weight is not None and is_same else layouts[k], is_same)
         for k in self.call.examples:
-            layouts[k] = self._rows(len(shape(arguments[k])), data)
+            if not full or arguments[k] not in wanted:
+                layouts[k] = self._rows(shape(arguments[k]), data)
         rows = next((shape(arguments[k])[0] for k in self.call.examples), None)
         of_results = {u.result: layouts[u.argument] for u in self.updates}
         results = [
-            of_results.get(k) or self._rows(len(sizes), data if sizes[:1] == (rows,) and not full else ())
+            of_results.get(k) or self._rows(sizes, data if sizes[:1] == (rows,) and not full else ())
             for k, sizes in enumerate(map(shape, self.result_types))
         ]
         self.function.arg_attrs = self._said(self.function.arg_attrs, layouts.values())
         self.function.res_attrs = self._said(self.function.res_attrs, results)
+
+    def _planned(self, parameter: Parameter | None, type_: Attribute) -> LaidOut | None:
+        """How a plan of parameters says that one lies."""
+        row = parameter.strategy if parameter is not None else None
+        if row is None:
+            return None
+        if isinstance(row, Layout):
+            return LaidOut.parse(self.mesh, str(row).partition(" ")[2])
+        used: list[str] = []
+        cuts: list[tuple[str, ...]] = []
+        for count in row:
+            cuts.append(self._axes(self.function, count, used))
+            used += cuts[-1]
+        found = LaidOut(self.mesh, tuple(cuts))
+        found.local_shape(shape(type_))
+        return found
 
     def _mark_products(self) -> None:
         """Parameters have no names of arguments meanwhile, as in models that are read."""
@@ -147,28 +206,60 @@ class _Lying:
         self.function.arg_attrs = ArrayAttr(
             entry if given[k].parameter is None else DictionaryAttr({}) for k, entry in enumerate(named or ())
         )
-        self._mark_strategies()
-        if not has_marks(self.function):
+        for op in self.function.walk():
+            rows = _rows(op)
+            op.attributes.pop(MS_STRATEGY, None)
+            if any(row is not None for row in rows):
+                op.attributes[MS_SHARD] = mark_text(self._strategy(op, rows))
+        if searches():
+            self._search()
+        elif not has_marks(self.function):
             mark_as_usual(self.function, self.mesh)
         self.function.arg_attrs = named
 
-    def _mark_strategies(self) -> None:
-        """Operations that users cut into numbers of parts: axes of the mesh that make those, alike for one loop."""
-        for op in self.function.walk():
-            written = op.attributes.pop(MS_STRATEGY, None)
-            if isinstance(written, StringAttr):
-                strategy: list[list[int]] = json.loads(written.data)
-                axes: dict[object, tuple[str, ...]] = {}
-                layouts: list[Layout] = []
-                for n, (factors, parts) in enumerate(zip(rule_of(op).operands, strategy, strict=True)):
-                    for d, (factor, count) in enumerate(zip(factors, parts, strict=True)):
-                        key = (n, d) if factor is None else factor
-                        axes.setdefault(key, self._axes(op, count, [a for used in axes.values() for a in used]))
-                    keys = [(n, d) if factor is None else factor for d, factor in enumerate(factors)]
-                    layouts.append(Layout(self.mesh, tuple(axes[key] for key in keys)))
-                    if layouts[-1].strategy != tuple(parts):
-                        raise _not_cut(op, written.data, f"one loop runs over dimensions cut {parts} and otherwise")
-                op.attributes[MS_SHARD] = mark_text(layouts)
+    def _search(self) -> None:
+        """Mark what the results are computed of that update no parameter: a step's forward pass, the gradients follow.
+
+        With updates, the search counts the gradients and the updates of the parameters in it.
+        """
+        updated = {update.result for update in self.updates}
+        arguments = self.function.body.block.args
+        given = self.call.captured.graph.inputs
+        text = mark_found(
+            self.function,
+            self.mesh,
+            cluster_named(get_auto_parallel_context("cluster")),
+            get_auto_parallel_context("search_mode"),
+            results=[k for k in range(len(self.result_types)) if k not in updated],
+            parameters={arguments[k]: p.name for k, g in enumerate(given) if (p := g.parameter) is not None},
+            rows=[] if get_auto_parallel_context("full_batch") else [arguments[k] for k in self.call.examples],
+            level=optimizer_level() if updated else None,
+            load=get_auto_parallel_context("strategy_ckpt_load_file"),
+        )
+        file = get_auto_parallel_context("strategy_ckpt_save_file")
+        if file and is_first_rank():
+            write_text(Path(file), text)
+
+    def _strategy(self, op: Operation, rows: Sequence[list[int] | str | None]) -> list[LaidOut | None]:
+        """The layouts of operands that a user gave: axes as named, or such as make so many parts, alike for a loop."""
+        axes: dict[object, tuple[str, ...]] = {}
+        layouts: list[LaidOut | None] = []
+        for n, (factors, row) in enumerate(zip(rule_of(op).operands, rows, strict=True)):
+            if row is None:
+                layouts.append(None)
+                continue
+            keys = [(n, d) if factor is None else factor for d, factor in enumerate(factors)]
+            named = LaidOut.parse(self.mesh, row.partition(" ")[2]).cuts if isinstance(row, str) else None
+            for d, key in enumerate(keys):
+                used = [a for each in axes.values() for a in each]
+                if named is not None:
+                    axes.setdefault(key, named[d])
+                elif key not in axes and isinstance(row, list):
+                    axes[key] = self._axes(op, row[d], used)
+            layouts.append(LaidOut(self.mesh, tuple(axes[key] for key in keys)))
+            if (layouts[-1].cuts if named is not None else list(layouts[-1].strategy)) != (named or row):
+                raise _not_cut(op, str(row), "one loop runs over dimensions that are cut so, and otherwise")
+        return layouts
 
     def _axes(self, op: Operation, count: int, used: Sequence[str]) -> tuple[str, ...]:
         """The first free axes that make so many parts."""
@@ -179,7 +270,7 @@ class _Lying:
                     return names
         raise _not_cut(op, str(count), f"the axes of {self.mesh} that are left do not make {count} parts")
 
-    def _shared(self, argument: int, layout: Layout, is_state: bool) -> Layout:
+    def _shared(self, argument: int, layout: LaidOut, is_state: bool) -> LaidOut:
         """The layout of a parameter that is updated; optimizer-parallel ranks share what each of them would have."""
         value = self.function.body.block.args[argument]
         level = optimizer_level()
@@ -191,11 +282,12 @@ class _Lying:
                 return layout.with_cuts([(*cut, *free) if k == d else cut for k, cut in enumerate(layout.cuts)])
         return layout
 
-    def _rows(self, rank: int, axes: tuple[str, ...]) -> Layout:
-        return Layout(self.mesh, (axes, *((),) * (rank - 1))) if axes else Layout.whole(self.mesh, rank)
+    def _rows(self, sizes: Sequence[int], axes: tuple[str, ...]) -> LaidOut:
+        is_cut = bool(axes) and sizes[0] % self.mesh.size_of(*axes) == 0
+        return LaidOut(self.mesh, (axes if is_cut else (), *((),) * (len(sizes) - 1)) if sizes else ())
 
     def _said(
-        self, attributes: ArrayAttr[DictionaryAttr] | None, layouts: Iterable[Layout]
+        self, attributes: ArrayAttr[DictionaryAttr] | None, layouts: Iterable[LaidOut]
     ) -> ArrayAttr[DictionaryAttr]:
         return ArrayAttr(
             DictionaryAttr({**entry.data, MS_SHARDING: StringAttr(str(layout))})

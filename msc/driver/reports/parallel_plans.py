@@ -97,7 +97,8 @@ def report_plan(
             if trace is not None:
                 files.write(Path(trace), trace_text(plan), is_plan_trace)
             if strategy is not None:
-                files.write(Path(strategy), strategies.strategies_text(plan.stages), is_strategy)
+                cuts = ((op.name, op.operands) for stage in plan.stages for op in stage.operators)
+                files.write(Path(strategy), strategies.strategies_text(cuts), is_strategy)
     written = _written({"generator": _GENERATOR, **plan_json(plan, name)}, json_out, guard)
     return plan_text(plan, name) if written is None else written
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -158,6 +159,10 @@ class Graph:
         """The parameters that were read, and that nothing has written."""
         return [parameter for parameter, _ in self._frozen.values()]
 
+    def symbols(self) -> dict[str, Parameter]:
+        """The same by their names in the module."""
+        return {op.symbol: parameter for parameter, op in self._frozen.values()}
+
     def thaw(self, parameter: Parameter, *, is_written: bool) -> None:
         """Make an argument of a parameter that was read: calls may change it."""
         found = self._frozen.pop(id(parameter), None)
@@ -179,11 +184,13 @@ class Graph:
     ) -> tuple[GraphValue, ...]:
         """Append `ms.<name>`. Raises the errors that it verifies at the user's line."""
         op = built(name, operands, properties)
-        strategy = INSTALLED.strategy
-        if strategy is not None and [len(row) for row in strategy] == [
-            len(type_of(v).get_shape()) for v in op.operands
-        ]:
-            op.attributes[MS_STRATEGY] = StringAttr(str([list(row) for row in strategy]))
+        strategy, ranks = INSTALLED.strategy or (), [len(type_of(v).get_shape()) for v in op.operands]
+        if (
+            strategy
+            and [rank if row is None else len(row) for row, rank in zip(strategy, ranks, strict=False)] == ranks
+        ):
+            rows = [list(row) if isinstance(row, tuple) else row and str(row) for row in strategy]
+            op.attributes[MS_STRATEGY] = StringAttr(json.dumps(rows))
             INSTALLED.strategy = None
         self.insert(op)
         return tuple(map(self.symbol, op.results))

@@ -1,6 +1,6 @@
 """Networks that several ranks train by one graph: in the interpreter with all ranks, or compiled and run by mpirun.
 
-    python -m tests.unit.parallel.training [NETWORK...]
+    python -m tests.unit.parallel.training [--steps N] [NETWORK...]
 
 trains each network on each mesh in the interpreter, 20 steps in f64, and compares losses with one rank's.
 """
@@ -23,6 +23,7 @@ from msc.dialects.ranks import run_ranks
 from msc.frontend.parallel import reset_auto_parallel_context, set_auto_parallel_context
 from msc.model_zoo.bert import EncoderLayer
 from msc.model_zoo.gpt import DecoderLayer
+from msc.planner.layout_search import MODES
 
 MESHES = ("dp=2", "dp=4", "dp=8", "tp=2", "dp=2,tp=2", "dp=4,tp=2", "dp=2,tp=4")
 ROWS = 8
@@ -30,6 +31,9 @@ OPTIMIZER_PARALLEL: dict[str, Any] = {
     "enable_parallel_optimizer": True,
     "parallel_optimizer_config": {"parallel_optimizer_threshold": 0, "optimizer_level": "level3"},
 }
+
+
+SEARCHES: list[dict[str, Any]] = [{"parallel_mode": "auto_parallel", "search_mode": mode} for mode in MODES]
 
 
 class Layered(nn.Cell):
@@ -117,7 +121,7 @@ def trained(training: Training, steps: int, mesh: str, **settings: Any) -> tuple
     """Losses and parameters of each rank of a mesh in one process."""
     count = prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
     cells = [training.step() for _ in range(count)]
-    set_auto_parallel_context(parallel_mode="semi_auto_parallel", mesh=mesh, **settings)
+    set_auto_parallel_context(**{"parallel_mode": "semi_auto_parallel", "mesh": mesh} | settings)
     try:
 
         def rank(number: int) -> tuple[list[float], list[Array]]:
@@ -130,17 +134,18 @@ def trained(training: Training, steps: int, mesh: str, **settings: Any) -> tuple
     return [losses for losses, _ in found], [values for _, values in found]
 
 
-def main(names: Sequence[str]) -> None:
-    for name in names or NETWORKS:
+def main(words: Sequence[str]) -> None:
+    steps = int(words[1]) if words[:1] == ["--steps"] else 20
+    for name in words[2 * (words[:1] == ["--steps"]) :] or NETWORKS:
         training = Training(name)
-        expected = training.run(training.step(), 20)
+        expected = training.run(training.step(), steps)
         for mesh in MESHES:
-            for settings in ({}, OPTIMIZER_PARALLEL):
+            for settings in ({}, OPTIMIZER_PARALLEL, *SEARCHES):
                 start = time.perf_counter()
-                losses, _ = trained(training, 20, mesh, **settings)
+                losses, _ = trained(training, steps, mesh, **settings)
                 difference = max(float(np.max(np.abs(np.subtract(each, expected)))) for each in losses)
-                took = time.perf_counter() - start
-                sys.stdout.write(f"{name:8} {mesh:12} {len(settings)} {difference:.1e} {took:.1f} s\n")
+                took, how = time.perf_counter() - start, settings.get("search_mode", f"{len(settings)} settings")
+                sys.stdout.write(f"{name:8} {mesh:12} {how:22} {difference:.1e} {took:.1f} s\n")
                 sys.stdout.flush()
                 assert difference < 1e-9, (losses[0], expected)
 
