@@ -5,6 +5,9 @@ In the modes `data_parallel` and `hybrid_parallel` a training step takes the gra
 ranks, and each rank runs its part (`msc/frontend/sharing.py`); PyNative mode takes gradients together there, too.
 """
 
+# What programs give as strategies is of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -264,7 +267,7 @@ class Layout:
 
         def number(entry: Any) -> Any:
             if isinstance(entry, tuple):
-                return tuple(map(number, entry))  # pyright: ignore[reportUnknownArgumentType]
+                return tuple(map(number, entry))
             return -1 if entry == "None" else len(self.alias_name) - 1 - self.alias_name.index(entry)
 
         return {
@@ -303,10 +306,11 @@ def laid(value: Any, row: Row | None) -> Any:
         return value
     from msc.frontend.dispatch import apply
 
-    INSTALLED.strategy = (row,)
+    strategy: tuple[Row | None, ...] | None = (row,)
+    INSTALLED.strategy = strategy
     try:
         marked = apply("identity", value)
-        if INSTALLED.strategy is not None:
+        if INSTALLED.strategy is strategy:
             message = f"shard: {described(row)} is not a strategy of a tensor {described(value.shape)}"
             raise ApiValueError("MSC1109", message, help="give a number, or an axis, for each dimension")
     finally:
@@ -320,9 +324,9 @@ def all_laid(function: str, values: Any, rows: Any) -> Any:
         return values
     several = values if isinstance(values, tuple) else (values,)
     if len(several) != len(rows):
-        message = f"{function}: the strategy has {len(rows)} rows for {len(several)} tensors"  # pyright: ignore[reportUnknownArgumentType]
+        message = f"{function}: the strategy has {len(rows)} rows for {len(several)} tensors"
         raise ApiValueError("MSC1109", message, help="give a row for each tensor, None to leave one to the others")
-    found = tuple(laid(value, row) for value, row in zip(several, rows, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    found = tuple(laid(value, row) for value, row in zip(several, rows, strict=True))
     return found if isinstance(values, tuple) else found[0]
 
 

@@ -410,8 +410,15 @@ class Cell(metaclass=CountedType):
             checked_strategy(function, name, strategy)
         if parameter_plan:
             plan_parameters(self, parameter_plan)
-        self.register_forward_pre_hook(lambda _, inputs: all_laid(function, inputs, in_strategy))
-        self.register_forward_hook(lambda _, __, output: all_laid(function, output, out_strategy))
+
+        def before(_: Cell, inputs: Any) -> Any:
+            return all_laid(function, inputs, in_strategy)
+
+        def after(_: Cell, __: Any, output: Any) -> Any:
+            return all_laid(function, output, out_strategy)
+
+        self.register_forward_pre_hook(before)
+        self.register_forward_hook(after)
         return self
 
     def apply(self, fn: Callable[[Cell], object]) -> Cell:
