@@ -236,8 +236,8 @@ class Layout:
 
     def __call__(self, *tensor_map: Any) -> Layout:
         """The matrix with the axes of each dimension of a tensor, "None" for none."""
-        used = [name for entry in tensor_map for name in (entry if isinstance(entry, tuple) else (entry,))]
-        used = [name for name in used if name != "None"]
+        entries = [entry if isinstance(entry, tuple) else (entry,) for entry in tensor_map]
+        used: list[Any] = [name for entry in entries for name in entry if name != "None"]
         for name in used:
             if name not in self.alias_name or used.count(name) > 1:
                 message = f"Layout: {described(tensor_map)} names {described(name)}, each axis once: {self.alias_name}"

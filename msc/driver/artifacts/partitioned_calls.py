@@ -256,8 +256,9 @@ class _Lying:
                     axes.setdefault(key, named[d])
                 elif key not in axes and isinstance(row, list):
                     axes[key] = self._axes(op, row[d], used)
-            layouts.append(LaidOut(self.mesh, tuple(axes[key] for key in keys)))
-            if (layouts[-1].cuts if named is not None else list(layouts[-1].strategy)) != (named or row):
+            layout = LaidOut(self.mesh, tuple(axes[key] for key in keys))
+            layouts.append(layout)
+            if (layout.cuts if named is not None else list(layout.strategy)) != (named or row):
                 raise _not_cut(op, str(row), "one loop runs over dimensions that are cut so, and otherwise")
         return layouts
 
