@@ -203,6 +203,10 @@ class Backend(ABC):
         Raises MSC0501 for a machine that it does not know.
         """
 
+    def check_threads(self, machine: str, threads: int) -> None:
+        """Raises MSC0534 where a machine's kernels cannot be shared by so many threads; 0 is one on each processor."""
+        del machine, threads
+
     @abstractmethod
     def generate(self, module: ModuleOp, options: CodeOptions) -> Program:
         """The code of a module at the last stage of IR."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msc.backends.backend import CBackend, CodeOptions, Switch
 from msc.backends.stage import Stage, kernel_stage, runs
+from msc.support.diagnostics import Diagnostic, MscError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -108,6 +109,13 @@ class CpuBackend(CBackend):
         from msc.schedule.tuning.tuned_schedules import target_text
 
         return target_text(found)
+
+    def check_threads(self, machine: str, threads: int) -> None:
+        from msc.targets.catalogue import machine_named
+
+        if threads != 1 and machine_named(machine).is_bare:
+            message = f"{machine} has no operating system, so no threads share a kernel there"
+            raise MscError(Diagnostic("MSC0534", message, help="leave --threads out"))
 
     def generate(self, module: ModuleOp, options: CodeOptions) -> CProgram:
         from msc.analysis.target import target_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from msc.runtime.flags import FIRMWARE_FLAGS
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import call_text
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,9 @@ def check_layout(layout: str, program: CProgram) -> None:
         return
     if layout not in LAYOUTS:
         message = f"there is no layout '{layout}'"
-        raise MscError(Diagnostic("MSC0532", message, help=f"there are {', '.join(LAYOUTS)}"))
+        raise MscError(
+            Diagnostic("MSC0532", message, help=did_you_mean(layout, LAYOUTS) or f"there are {', '.join(LAYOUTS)}")
+        )
     if not program.boards:
         message = f"the layout '{layout}' is for microcontrollers, and {program.signature.target} is none"
         raise MscError(Diagnostic("MSC0532", message, help="name one, such as --march cortex-m4"))

@@ -216,6 +216,9 @@ class _Exchange:
         for backup, path in self._backups:
             if kind is None:
                 _unlink(backup)
+                with suppress(OSError):  # as soon as a folder is not empty
+                    for folder in path.parents:
+                        folder.rmdir()
             else:
                 with suppress(OSError):
                     os.replace(backup, path)

@@ -38,7 +38,8 @@ def _differ(said: TargetAttr, wanted: TargetAttr) -> bool:
 def target_for(model: LoadedModel, options: CompileOptions) -> TargetAttr:
     """What the options say, else the module, else the back end's defaults.
 
-    Raises MSC0501 for a machine that is not known, and MSC0506 for a stage file of another back end.
+    Raises MSC0501 for a machine that is not known, MSC0506 for a stage file of another back end, and MSC0534 for
+    threads that the machine does not have.
     """
     said, backend = target_attribute(model.module), options.backend
     if said is not None and said.backend.data != backend.name:
@@ -49,6 +50,7 @@ def target_for(model: LoadedModel, options: CompileOptions) -> TargetAttr:
     threads = DEFAULT_THREADS if said is None else said.threads.data
     machine = machine if options.march is None else options.march
     threads = threads if options.threads is None else options.threads
+    backend.check_threads(machine, threads)
     return TargetAttr.of(backend.name, machine, threads, backend.describe(machine))
 
 

@@ -125,6 +125,12 @@ CODES: tuple[Code, ...] = (
         "(Inference). Options of the command line come first.",
     ),
     Code(
+        "MSC0534",
+        "no threads on the machine",
+        "Threads share a kernel where an operating system gives them. A microcontroller's model runs in the thread "
+        "that calls it, so `--threads` (`threads=` in Python) has nothing to say there.",
+    ),
+    Code(
         "MSC0580",
         "format cannot be loaded",
         "An installed package brings a format of model files (entry point group `msc.formats`) that cannot be "

@@ -117,10 +117,13 @@ def test_layouts_hold_what_their_build_systems_take(tmp_path: Path) -> None:
             (tmp_path / "sketch.cpp").write_text(SKETCH + sketch.read_text(encoding="utf-8"), encoding="utf-8")
             subprocess.run(["g++", "-fsyntax-only", "-I", folder / "src", tmp_path / "sketch.cpp"], check=True)
         assert (folder / "zephyr" / "module.yml").exists() == (layout == "zephyr")
+        assert all(any(path.iterdir()) for path in folder.rglob("*") if path.is_dir())
     with pytest.raises(MscError, match="MSC0532"):
         bundle(tmp_path, "cortex-m4", DEEP, "--layout", "keil")
     with pytest.raises(MscError, match="MSC0532"):
         bundle(tmp_path, "generic", DEEP, "--layout", "zephyr")
+    with pytest.raises(MscError, match="MSC0534"):
+        bundle(tmp_path, "cortex-m4", DEEP, "--threads", "2")
 
 
 def test_micro_param_of_mindspore_lite(tmp_path: Path) -> None:
