@@ -68,7 +68,7 @@ def load_llama(path: str | PathLike[str]) -> Llama:
     """A Llama with the weights of a file.
 
     `path` is a folder with `config.json` and `model.safetensors` (or the parts that `model.safetensors.index.json`
-    names), or a `.gguf` file, for which the package `gguf` is needed. Raises MSC0450 for a model that is no Llama or
+    names), or a `.gguf` file, for which the package `gguf` is needed. Raises MSC0307 for a model that is no Llama or
     lacks a weight, MSC0001 and MSC030x for files that cannot be read.
     """
     place = Path(fspath(path))
@@ -115,17 +115,17 @@ class _Source:
         self.path = path
 
     def tensor(self, name: str, shape: tuple[int, ...]) -> Array | PackedRows:
-        """A weight in f32, or packed. Raises MSC0450 if it is missing or of another shape."""
+        """A weight in f32, or packed. Raises MSC0307 if it is missing or of another shape."""
         raise NotImplementedError
 
     def reals(self, name: str, shape: tuple[int, ...]) -> Array:
-        """The same in f32. Raises MSC0450 for a weight that is packed and must not be."""
+        """The same in f32. Raises MSC0307 for a weight that is packed and must not be."""
         found = self.tensor(name, shape)
         return found if isinstance(found, np.ndarray) else self.fail(f"'{name}' is packed, which only products can be")
 
     def fail(self, reason: str, help: str | None = None) -> NoReturn:
-        """Raise MSC0450."""
-        raise ApiValueError("MSC0450", f"load_llama: '{self.path}': {reason}", help=help)
+        """Raise MSC0307."""
+        raise ApiValueError("MSC0307", f"load_llama: '{self.path}': {reason}", help=help)
 
     def checked(self, name: str, found: Array | PackedRows, shape: tuple[int, ...]) -> Array | PackedRows:
         """What was found, if it has the shape."""

@@ -42,7 +42,7 @@ CODES: tuple[Code, ...] = (
         " are.",
     ),
     Code(
-        "MSC0450",
+        "MSC0307",
         "a Llama cannot be loaded",
         "The folder needs a `config.json` of a Llama and its weights as `model.safetensors`; a `.gguf` file needs the"
         " package gguf (`pip install 'msc-compiler[gguf]'`). The message says which size, type or tensor does not fit.",

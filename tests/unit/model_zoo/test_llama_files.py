@@ -206,7 +206,7 @@ def test_a_file_of_llama_cpp(tmp_path: Path, llama: Llama, kind: str) -> None:
     np.testing.assert_allclose(scores(net), scores(like), rtol=1e-4, atol=1e-4)
     whole = (tmp_path / "net.gguf").read_bytes()
     (tmp_path / "net.gguf").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(MscError, match="MSC0450"):
+    with pytest.raises(MscError, match="MSC0307"):
         load_llama(tmp_path / "net.gguf")
 
 
@@ -224,14 +224,14 @@ def test_a_file_of_llama_cpp(tmp_path: Path, llama: Llama, kind: str) -> None:
     ],
 )
 def test_what_is_no_such_llama(tmp_path: Path, llama: Llama, wrong: dict[str, Any]) -> None:
-    with pytest.raises(MscError, match="MSC0450"):
+    with pytest.raises(MscError, match="MSC0307"):
         load_llama(written(tmp_path, named(llama), {**CONFIG, **wrong}))
 
 
 def test_files_that_are_not_there_or_damaged(tmp_path: Path) -> None:
     with pytest.raises(MscError, match="MSC0001"):
         load_llama(tmp_path)
-    for text, code in (("{", "MSC0450"), ("[]", "MSC0450"), (json.dumps(CONFIG), "MSC0301")):
+    for text, code in (("{", "MSC0307"), ("[]", "MSC0307"), (json.dumps(CONFIG), "MSC0301")):
         (tmp_path / "config.json").write_text(text, "utf-8")
         with pytest.raises(MscError, match=code):
             load_llama(tmp_path)
