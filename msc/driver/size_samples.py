@@ -15,7 +15,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.passes.instances import Changes, changes_of, pass_instances
 from msc.driver.passes.pass_manager import PassManager
 from msc.graph.shapes.lift_sizes import LiftSizes
-from msc.graph.shapes.size_comparison import Sample
+from msc.graph.shapes.size_comparison import Sample, sample_sizes
 from msc.support.diagnostics import MscError
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
@@ -32,22 +32,12 @@ def sample_changes(stage: Stage, model: LoadedModel, options: CompileOptions) ->
     return {LiftSizes.name: {"samples": samples, "smallest": smallest}}
 
 
-def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Sizes to compare at: each dimension alone at another size than the largest, then all at once.
-
-    Not at 1, where dimensions broadcast, if there is a larger one.
-    """
-    highest = [high for _, high in ranges]
-    least = [min(max(low, 2), high - 1) for low, high in ranges]
-    middle = [max(n, (n + high) // 2) for n, (_, high) in zip(least, ranges, strict=True)]
-    alone = [tuple(n if i == k else high for i, high in enumerate(highest)) for k, n in enumerate(least)]
-    return [*alone, tuple(middle)]
-
-
 def _smallest(
     model: LoadedModel, options: CompileOptions, sizes: tuple[int, ...], own: EvaluatedParameters
 ) -> Sample | None:
     """None if there is no such model, as an image of one pixel is smaller than a filter: no call can have that size."""
+    if model.imported is not None and model.imported.samples and model.at(sizes) is None:
+        return None
     try:
         return _sample(model, options, sizes, own)
     except MscError:
@@ -58,7 +48,7 @@ def _sample(model: LoadedModel, options: CompileOptions, sizes: tuple[int, ...],
     """The model at some sizes, beside one whose parameters are its `own`."""
     ranges = {name: (size, size) for name, size in zip(sorted(options.open_dims), sizes, strict=True)}
     bound = replace(options, dims={**options.largest_dims, **ranges})
-    other = read_model(model.path, bound)
+    other = model.at(sizes) or read_model(model.path, bound)
     leave_open(other.module, options.open_dims)
     PassManager(other.context, other.sources, verify_each=False).run(other.module, _passes(other, bound))
     return Sample(sizes, other.module, EvaluatedParameters(other.module, other.weights()), own)

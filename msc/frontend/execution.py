@@ -24,7 +24,13 @@ Program: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 class Compiler(Protocol):
     """What makes a function on arrays of a module at the graph stage."""
 
-    def __call__(self, module: ModuleOp, weights: Mapping[str, Array], options: Mapping[str, Any]) -> CompiledModel: ...
+    def __call__(
+        self,
+        module: ModuleOp,
+        weights: Mapping[str, Array],
+        options: Mapping[str, Any],
+        samples: Mapping[tuple[int, ...], tuple[ModuleOp, Mapping[str, Array]]],
+    ) -> CompiledModel: ...
 
 
 COMPILER = ("msc.driver.artifacts.cell_compilation", "compile_captured")
@@ -50,9 +56,19 @@ def filling(module: ModuleOp, wishes: Wishes) -> Callable[[Sequence[Array], Arra
     return fill
 
 
-def compiled(module: ModuleOp, weights: Mapping[str, Array], wishes: Wishes) -> CompiledModel:
-    """The module as a compiled model. Raises what compiling raises."""
-    return _compiler()(module, weights, wishes.options())
+def compiled(
+    module: ModuleOp,
+    weights: Mapping[str, Array],
+    wishes: Wishes,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
+    samples: Mapping[tuple[int, ...], tuple[ModuleOp, Mapping[str, Array]]] | None = None,
+) -> CompiledModel:
+    """The module as a compiled model, for `ranges` of sizes that it names if there are `samples` at other sizes.
+
+    Raises what compiling raises.
+    """
+    options = {**wishes.options(), "dims": ranges} if ranges else wishes.options()
+    return _compiler()(module, weights, options, samples or {})
 
 
 def runs(model: CompiledModel) -> Program:

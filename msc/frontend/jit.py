@@ -20,14 +20,20 @@ from msc.frontend.parallel import is_partitioned
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.notices import collected
 from msc.support.wording import a
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from msc.frontend.execution import Program
+    from msc.frontend.open_sizes import AlikeCalls, Shapes
     from msc.frontend.parameter import Parameter
     from msc.frontend.reader.capture import Arguments, Captured
-    from msc.frontend.reader.updates import UpdatesInPlace
+    from msc.frontend.reader.updates import ParameterUpdate, UpdatesInPlace
     from msc.graph.index_checks import IndexChecks
+    from msc.runtime.compiled_model import CompiledModel
+    from msc.support.arrays import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,7 +51,7 @@ MAXIMUM_SEGMENTS = 64
 
 @dataclass
 class CompilationEvent:
-    """Something that happened to a function: `kind` is `compiled`, `recompiled`, `split` or `not compiled`."""
+    """Something that happened to a function: `kind` is `compiled`, `recompiled`, `read`, `split` or `not compiled`."""
 
     kind: str
     reason: str
@@ -63,6 +69,8 @@ class CompiledGraph:
     """The parameters that a call updates in place."""
     checks: IndexChecks | None = None
     """What must hold of the indices that a call is given; None if there are none to look at."""
+    is_open: bool = False
+    """Whether the program is one for open sizes, which serves other calls too."""
 
     def is_direct(self, count: int) -> bool:
         """Whether a call passes its `count` tensors to the program and gives the one that comes back."""
@@ -114,6 +122,8 @@ class Jitted(Generic[P, R]):
         self._declined: set[tuple[str, int, int]] = set()
         self._segments: dict[Any, Program | None] = {}
         """Parts of split graphs by their text and the elements of the arrays in them; None for one seen once."""
+        self._alike: dict[Any, AlikeCalls] = {}
+        """Calls that differ in sizes alone, by all else of their signatures."""
         self._varying: dict[int, Parameter] = {}
         """Parameters that changed after they had been compiled as constants: from then on they are arguments."""
         self.history = CompilationHistory()
@@ -122,7 +132,7 @@ class Jitted(Generic[P, R]):
 
     def forget(self) -> None:
         """Forget what is compiled: what it was compiled for has changed."""
-        for table in (self._entries, self._compilations, self._direct, self._segments):
+        for table in (self._entries, self._compilations, self._direct, self._segments, self._alike):
             table.clear()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -179,13 +189,12 @@ class Jitted(Generic[P, R]):
             self._varying.update((id(parameter), parameter) for parameter in changed)
         if broken is not None:
             self.history.add(CompilationEvent("recompiled", f"{broken} has changed"))
-        elif self._entries and key not in self._entries:
-            self.history.add(CompilationEvent("recompiled", f"called with {_described(key)}"))
         return None
 
     def _read(self, key: Any, arguments: Arguments) -> Any:
         from msc.frontend.reader.entry import Unread, read_call
 
+        is_other = bool(self._entries) and key not in self._entries
         entries = self._entries.setdefault(key, [])
         if self._compilations.get(key, 0) >= MAXIMUM_ENTRIES:
             return self._eager(arguments, "what it depends on changes in every call", "")
@@ -203,18 +212,24 @@ class Jitted(Generic[P, R]):
                 self.history.add(CompilationEvent("split", split.reason, str(split.place or "")))
             return stopped.result
         captured = cast("Captured", found)
-        entry = self._compile(captured, arguments)
+        entry = self._compile(captured, arguments, key)
         self._compilations[key] = self._compilations.get(key, 0) + 1
         if _is_large(entry):
             entries[:] = [e for e in entries if not _is_large(e)]
             self._direct.clear()
         entries.append(entry)
-        self.history.add(CompilationEvent("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
+        what = _described(key)
+        if entry.is_open:
+            self.history.add(CompilationEvent("read", f"for {what}, which the graph for open sizes serves"))
+        else:
+            if is_other:
+                self.history.add(CompilationEvent("recompiled", f"called with {what}"))
+            self.history.add(CompilationEvent("compiled", f"for {what}", "", time.perf_counter() - start))
         return self._fitting(lambda: _run(entry, arguments), lambda: arguments)
 
-    def _compile(self, captured: Captured, arguments: Arguments) -> CompiledGraph:
+    def _compile(self, captured: Captured, arguments: Arguments, key: Any) -> CompiledGraph:
         from msc.frontend.execution import compiled, program_of, runs
-        from msc.frontend.reader.updates import UpdatesInPlace, note_updates, updates_of
+        from msc.frontend.reader.updates import UpdatesInPlace
 
         if not captured.outputs:
             return CompiledGraph(captured, None)
@@ -222,16 +237,47 @@ class Jitted(Generic[P, R]):
             from msc.frontend.sharing import rank_program
 
             return CompiledGraph(captured, rank_program(captured, arguments, self._wishes))
-        graph = captured.graph
-        checks = graph.checks(captured.outputs)
-        module = graph.finish([*captured.outputs, *checks.values])
-        updates = [] if checks.results else updates_of(captured)
-        if not updates or self._wishes.backend == INTERPRETER:
-            program = program_of(module, graph.weights(), self._wishes)
-            return CompiledGraph(captured, program, None, checks or None)
-        note_updates(module, updates)
-        model = compiled(module, graph.weights(), self._wishes)
-        return CompiledGraph(captured, runs(model), UpdatesInPlace(model, updates), checks or None)
+        module, updates, checks = _finished(captured, self._wishes)
+        weights = captured.graph.weights()
+        if self._wishes.backend == INTERPRETER:
+            return CompiledGraph(captured, program_of(module, weights, self._wishes), None, checks or None)
+        shared = self._open_model(module, weights, arguments, key)
+        model = shared or compiled(module, weights, self._wishes)
+        in_place = UpdatesInPlace(model, updates) if updates else None
+        return CompiledGraph(captured, runs(model), in_place, checks or None, shared is not None)
+
+    def _open_model(
+        self, module: ModuleOp, weights: Mapping[str, Array], arguments: Arguments, key: Any
+    ) -> CompiledModel | None:
+        """What is compiled for open sizes and serves a call; None if the call is compiled on its own."""
+        from msc.frontend.open_sizes import AlikeCalls
+        from msc.frontend.reader.capture import Captured
+        from msc.frontend.reader.entry import read_call
+
+        def read(shapes: Shapes) -> tuple[ModuleOp, Mapping[str, Array]]:
+            other = arguments.with_shapes(shapes)
+            with _NobodysCall(), collected():
+                found = read_call(
+                    self.__msc_function__, other, _not_run, True, set(), self._varying, has_open_sizes=True
+                )
+            if not isinstance(found, Captured):
+                raise ValueError("it is no single graph at other sizes")
+            return _finished(found, self._wishes)[0], found.graph.weights()
+
+        shapes = tuple(array.shape for array in arguments.arrays())
+        kinds: list[Any] = [
+            (leaf.dtype, leaf.ndim) if isinstance(leaf, Tensor) else type(leaf) for leaf in arguments.leaves
+        ]
+        alike = self._alike.setdefault((key[0], *kinds), AlikeCalls())
+        start = time.perf_counter()
+        known, refused = len(alike.graphs), len(alike.refusals)
+        model = alike.model(shapes, module, weights, read, self._wishes)
+        if len(alike.graphs) > known:
+            seconds = time.perf_counter() - start
+            self.history.add(CompilationEvent("compiled", f"for open sizes: {alike.graphs[-1]}", "", seconds))
+        for _, reason in alike.refusals[refused:]:
+            self.history.add(CompilationEvent("not compiled", f"for open sizes: {reason}"))
+        return model
 
     def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
         """Run a part of a graph: compiled when it is seen for the second time, by the interpreter before."""
@@ -257,6 +303,35 @@ class Jitted(Generic[P, R]):
 
         self.history.add(CompilationEvent("not compiled", reason, place))
         return run_eagerly(self.__msc_function__, arguments)
+
+
+def _finished(captured: Captured, wishes: Wishes) -> tuple[ModuleOp, Sequence[ParameterUpdate], IndexChecks]:
+    """The module of a graph, the parameters that it updates in place, and what must hold of indices."""
+    from msc.frontend.reader.updates import note_updates, updates_of
+
+    graph = captured.graph
+    checks = graph.checks(captured.outputs)
+    module = graph.finish([*captured.outputs, *checks.values])
+    updates = [] if checks.results or wishes.backend == INTERPRETER else updates_of(captured)
+    if updates:
+        note_updates(module, updates)
+    return module, updates, checks
+
+
+class _NobodysCall:
+    """Reading for sizes that nobody called with: what the user's code raises there is a reason, and no error."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, MscError):
+            raise ValueError(f"Python raises {type(error).__name__} at other sizes") from None
+
+
+def _not_run(*_: object) -> Sequence[Array]:
+    """A graph that is read for sizes that nobody called it with must not run."""
+    raise ValueError("it is no single graph at other sizes")
 
 
 def _is_large(entry: CompiledGraph) -> bool:

@@ -26,5 +26,7 @@ class Imported:
     """The files beside the model that hold its data, relative to its folder."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """The texts that errors quote, by the names of their files."""
+    samples: Mapping[tuple[int, ...], Imported] = field(default_factory=dict[tuple[int, ...], "Imported"])
+    """The same model at other sizes than the largest, where no file holds it that could be read again."""
     has_lines: bool = False
     """Whether locations are lines of a person's program, which its text keeps."""

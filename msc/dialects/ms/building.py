@@ -25,6 +25,7 @@ from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.constants import constant_of, progression_of, scalar_array
 from msc.dialects.ms.indexing import IotaOp
+from msc.dialects.ms.movement import BroadcastToOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.shapes import shape_of, tensor_type
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
@@ -56,6 +57,8 @@ class OperationBuilder(ABC, Generic[ValueT]):
         self.location: LocationAttr = UNKNOWN_LOC
         self._value_class = value_class
         self._evaluate = evaluate
+        self.has_open_sizes = False
+        """Whether the graph must have the same operations at all sizes."""
         self._constants: dict[tuple[str, tuple[int, ...], bytes], SSAValue] = {}
 
     @abstractmethod
@@ -139,7 +142,10 @@ class OperationBuilder(ABC, Generic[ValueT]):
 
     def _constant(self, value: ValueT, array: Array) -> SSAValue:
         """In the text if it is small or a range; of equal small ones there is one."""
-        if array.nbytes > INLINE_BYTES:
+        if self.has_open_sizes and array.ndim and array.size and (array == array.flat[0]).all():
+            element = self._constant(value, array.reshape(-1)[0].reshape(()))
+            return self.insert_constant(BroadcastToOp(element, shape=list(array.shape), result_types=None)).result
+        if array.nbytes > INLINE_BYTES or (self.has_open_sizes and progression_of(array)):
             progression = progression_of(array)
             return self.place_large(value, array) if progression is None else self._range(array, *progression)
         key = dtype_text(array.dtype), array.shape, array.tobytes()

@@ -153,10 +153,16 @@ def _contents(model: LoadedModel) -> str:
 
     from msc.ir.locations import format_module
 
-    state = hashlib.sha256(format_module(model.module).encode())
-    for name, array in sorted(model.weights().items()):
-        state.update(f"{name} {array.dtype} {array.shape}".encode())
-        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    state = hashlib.sha256()
+    others = [] if model.imported is None else [other for _, other in sorted(model.imported.samples.items())]
+    known = set[int]()
+    for module, weights in ((model.module, model.weights()), *((other.module, other.weights) for other in others)):
+        state.update(format_module(module).encode())
+        for name, array in sorted(weights.items()):
+            state.update(f"{name} {array.dtype} {array.shape}".encode())
+            if id(array) not in known:
+                known.add(id(array))
+                state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return state.hexdigest()
 
 

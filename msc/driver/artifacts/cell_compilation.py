@@ -53,9 +53,17 @@ def _compiled(
     return compile_module(captured.module, captured.weights, options, use_cache=use_cache)
 
 
-def compile_captured(module: ModuleOp, weights: Mapping[str, Array], options: Mapping[str, object]) -> CompiledModel:
-    """A graph that a call captured; `options` are arguments of `msc.compile`. Raises MSC0008, and as that does."""
-    return compile_module(module, weights, compile_options(options))
+def compile_captured(
+    module: ModuleOp,
+    weights: Mapping[str, Array],
+    options: Mapping[str, object],
+    samples: Mapping[tuple[int, ...], tuple[ModuleOp, Mapping[str, Array]]],
+) -> CompiledModel:
+    """A graph that a call captured; `options` are arguments of `msc.compile`. Raises MSC0008, and as that does.
+
+    Where they leave sizes open, the module is that of the largest, and `samples` are the same graph at others.
+    """
+    return compile_module(module, weights, compile_options(options), samples=samples)
 
 
 def _on_call(target: Any, examples: Sequence[Any], options: CompileOptions, use_cache: bool) -> ModelOnCall:

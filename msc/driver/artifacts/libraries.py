@@ -64,16 +64,21 @@ def compile_module(
     *,
     name: str = "model",
     use_cache: bool = True,
+    samples: Mapping[tuple[int, ...], tuple[ModuleOp, Mapping[str, Array]]] | None = None,
 ) -> CompiledModel:
     """A module at the graph stage, with the values of its parameters, as a function on arrays.
 
     It comes from the cache if an equal one was compiled: the key is what the module and the weights hold. The module
-    stays as it is. `name` is what messages call it. Raises what compiling raises.
+    stays as it is. `name` is what messages call it. One whose sizes the options leave open is that of the largest;
+    `samples` are the same module at others, and their weights. Raises what compiling raises.
     """
+    from msc.driver.models.dimensions import leave_open
     from msc.driver.models.reading_models import LoadedModel
     from msc.importers.imported import Imported
 
-    model = LoadedModel.in_memory(Imported(module, weights), options.backend, name)
+    leave_open(module, options.open_dims)
+    others = {sizes: Imported(*sample) for sizes, sample in (samples or {}).items()}
+    model = LoadedModel.in_memory(Imported(module, weights, samples=others), options.backend, name)
     return library_of(model, options, use_cache=use_cache).load()
 
 

@@ -59,6 +59,13 @@ class LoadedModel:
         """The same with a module of its own, which a compilation may change."""
         return replace(self, module=self.module.clone())
 
+    def at(self, sizes: tuple[int, ...]) -> LoadedModel | None:
+        """The model at other sizes, if it came with it: one that may be changed."""
+        sample = None if self.imported is None else self.imported.samples.get(sizes)
+        if sample is None:
+            return None
+        return replace(self, module=sample.module.clone(), imported=sample, context=self.context.clone())
+
     def weights(self) -> WeightSource:
         """The parameters' data, mapped. Raises MSC0301 to MSC0306."""
         return Weights.of_module(self.module, self.folder) if self.imported is None else self.imported.weights

@@ -33,8 +33,8 @@ from msc.driver.reports.kernel_records import (
     run_kernel,
     takes,
 )
-from msc.driver.size_samples import sample_sizes
 from msc.driver.verification.traces import Trace, first_lost
+from msc.graph.shapes.size_comparison import sample_sizes
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.ir.entry import entries
 from msc.ir.locations import format_module, source_location

@@ -52,6 +52,14 @@ class Arguments:
     def arrays(self) -> list[Array]:
         return [array_of(leaf) for leaf in self.leaves]
 
+    def with_shapes(self, shapes: Sequence[tuple[int, ...]]) -> Arguments:
+        """Arguments for reading alone, of other shapes: nothing has elements of its own."""
+        leaves = [
+            Tensor.of(np.broadcast_to(np.zeros((), leaf.dtype.numpy), shape)) if isinstance(leaf, Tensor) else leaf
+            for leaf, shape in zip(self.leaves, shapes, strict=True)
+        ]
+        return Arguments(self.template, leaves, fill(self.template, leaves))
+
 
 def itself(leaf: Any) -> Any:
     """What a leaf makes that is a tensor."""

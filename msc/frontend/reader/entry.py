@@ -128,15 +128,18 @@ def read_call(
     fullgraph: bool,
     declined: set[tuple[str, int, int]],
     varying: Mapping[int, Parameter] | None = None,
+    *,
+    has_open_sizes: bool = False,
 ) -> Captured | StoppedCall | Unread:
     """Read a call. Raises what user code raises, with its lines as the traceback; MSC084x with fullgraph.
 
     Parameters in `varying`, by identity, and those that have `varies` are arguments of the graph; without it those that
-    the graph does not write are constants.
+    the graph does not write are constants. One that `has_open_sizes` is written alike at all of them.
     """
     if are_shared(arguments.given):
         return Unread(Diagnostic("MSC0845", "one container is given as two arguments"))
     reading = CallReading(function, arguments, runner, fullgraph=fullgraph, declined=declined, varying=varying)
+    reading.session.graph.writer.has_open_sizes = has_open_sizes
     try:
         with ShownToUsers():
             return reading.read()

@@ -18,14 +18,14 @@ from xdsl.passes import ModulePass
 from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, UNCLUSTERED
 from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.arrays import dense_array
-from msc.dialects.ms.arithmetic import AddOp, MulOp
+from msc.dialects.ms.arithmetic import AddOp, DivOp, MulOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute
 from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
-from msc.graph.shapes.size_expressions import Linear, Numbers, linear, numbers_of, of_sizes, product
+from msc.graph.shapes.size_expressions import Linear, Numbers, linear, numbers_of, of_sizes, product, quotient
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
@@ -93,15 +93,22 @@ def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequ
     for user, number in dict.fromkeys(place for differing in found for place in differing):
         constant = user.operands[number].owner
         assert isinstance(constant, ConstantOp)
-        top, values = numbers_of(constant), [numbers_of(d.get((user, number), constant)) for d in found]
+        same = [d.get((user, number), constant) for d in found]
+        top, values = numbers_of(constant), [numbers_of(other) for other in same]
         known = [value for value in values if value is not None]
         numbers = linear(top, known, at, highest) if top is not None and len(known) == len(values) else None
         if numbers is None:
             factors = product(top, known, at, highest) if top is not None and len(known) == len(values) else None
             if factors is None and top is not None:
                 factors = _count_of_sum(user, number, [top, *known], [highest, *at], valid)
+            divided = None
             if factors is None:
-                reason = "it computes with a number that is no linear function of the sizes, nor their product"
+                divided = quotient(dense_array(constant.value), [dense_array(c.value) for c in same], at, highest)
+            if divided is not None:
+                user.operands[number] = _divided(constant, *divided, highest, user)
+                continue
+            if factors is None:
+                reason = "it computes with a number that is no linear function of the sizes, no product and no quotient"
                 raise differs(user, reason)
             user.operands[number] = _multiplied(constant, *factors, highest, user)
         elif isinstance(user, BasicOp) and numbers.is_one_number:
@@ -148,6 +155,19 @@ def _multiplied(
         plain = constant_of(np.array(expression.eval(highest, ()), array.dtype))
         size = _inserted(of_sizes(plain, expression, len(highest)), user)
         total = _inserted(MulOp(total, size, result_types=None), user)
+    return total
+
+
+def _divided(
+    constant: ConstantOp, number: float, used: Sequence[AffineExpr], highest: Sequence[int], user: Operation
+) -> SSAValue:
+    """A number divided by expressions over the sizes, as large as the constant."""
+    array = dense_array(constant.value)
+    total: SSAValue = _inserted(constant_of(np.full(array.shape, number, array.dtype)), user)
+    for expression in used:
+        plain = constant_of(np.array(expression.eval(highest, ()), array.dtype))
+        size = _inserted(of_sizes(plain, expression, len(highest)), user)
+        total = _inserted(DivOp(total, size, result_types=None), user)
     return total
 
 

@@ -47,6 +47,18 @@ class Sample:
     own_parameters: Mapping[str, Array]
 
 
+def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Sizes to compare at: each dimension alone at another size than the largest, then all at once.
+
+    Not at 1, where dimensions broadcast, if there is a larger one.
+    """
+    highest = [high for _, high in ranges]
+    least = [min(max(low, 2), high - 1) for low, high in ranges]
+    middle = [max(n, (n + high) // 2) for n, (_, high) in zip(least, ranges, strict=True)]
+    alone = [tuple(n if i == k else high for i, high in enumerate(highest)) for k, n in enumerate(least)]
+    return [*alone, tuple(middle)]
+
+
 def differs(op: Operation, reason: str) -> MscError:
     """MSC0208: the model is another one at other sizes."""
     help_ = 'give the dimension that it works on a size: --dim NAME=8, in Python dims={"NAME": 8}'
@@ -194,7 +206,7 @@ class Comparison:
                 if a != b:
                     self._constants[user, number] = sampled
                 return
-            if mine.result.type == sampled.result.type and not _is_part(
+            if mine.result.type == sampled.result.type and not is_part(
                 dense_array(sampled.value), dense_array(mine.value)
             ):
                 self._constants[user, number] = sampled
@@ -205,13 +217,13 @@ class Comparison:
     def _is_given_alike(self, mine: _Given, sampled: _Given) -> bool:
         if isinstance(mine, GetParameterOp) and isinstance(sampled, GetParameterOp):
             return self._is_same_parameter(mine.symbol, sampled.symbol)
-        return _is_part(_value(sampled, self._sample.parameters), _value(mine, self._sample.own_parameters))
+        return is_part(_value(sampled, self._sample.parameters), _value(mine, self._sample.own_parameters))
 
     def _is_same_parameter(self, name: str, other: str) -> bool:
         """Whether the sample's parameter is the beginning of ours along each axis: computed alike, or by its values."""
         if (name, other) not in self._compared:
             ours, theirs = self._own_parameters[name], self._parameters[other]
-            self._compared[name, other] = self._is_computed_alike(ours, theirs) or _is_part(
+            self._compared[name, other] = self._is_computed_alike(ours, theirs) or is_part(
                 self._sample.parameters[other], self._sample.own_parameters[name]
             )
         return self._compared[name, other]
@@ -261,7 +273,7 @@ def _computation(statement: KernelStatement) -> tuple[object, ...]:
     return statement.names, statement.target, statement.write, statement.body, statement.combine
 
 
-def _is_part(part: Array, of: Array) -> bool:
+def is_part(part: Array, of: Array) -> bool:
     """Whether an array is the beginning of another along each axis."""
     if part.ndim != of.ndim or part.dtype != of.dtype or any(a > b for a, b in zip(part.shape, of.shape, strict=True)):
         return False

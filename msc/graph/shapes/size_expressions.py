@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 
-from msc.dialects.arrays import dense_array
+from msc.dialects.arrays import Array, dense_array
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import CONSTANT
@@ -77,6 +77,23 @@ def product(
     factor, rest = divmod(most, prod(highest[k] for k in used))
     agrees = all(factor * prod(at[k] for k in used) == n for at, n in zip(sizes, found, strict=True))
     return (factor, [AffineExpr.dimension(k) for k in used]) if not rest and agrees else None
+
+
+def quotient(
+    top: Array, values: Sequence[Array], sizes: Sequence[Sequence[int]], highest: Sequence[int]
+) -> tuple[float, Sequence[AffineExpr]] | None:
+    """The number and the sizes that it is divided by, up to rounding; None if a real number is no such quotient."""
+    flat = [array.reshape(-1) for array in (top, *values)]
+    if top.dtype.kind != "f" or any(not a.size or (a != a[0]).any() or a[0] == 0 for a in flat):
+        return None
+    most, *found = (float(array[0]) for array in flat)
+    used = tuple(k for k in range(len(highest)) if found[k] != most)
+    number = most * prod(highest[k] for k in used)
+    error = 4 * float(np.finfo(top.dtype).eps)
+    agrees = all(
+        abs(number / prod(at[k] for k in used) - n) <= error * abs(n) for at, n in zip(sizes, found, strict=True)
+    )
+    return (number, [AffineExpr.dimension(k) for k in used]) if agrees else None
 
 
 def numbers_of(constant: ConstantOp) -> Numbers | None:
