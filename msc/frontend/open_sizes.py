@@ -17,7 +17,7 @@ from msc.dialects.open_sizes import DIMENSIONS
 from msc.frontend.execution import compiled
 from msc.frontend.modes import Wishes
 from msc.graph.shapes.size_comparison import sample_sizes
-from msc.graph.shapes.size_functions import SizelessGraph, SizeFunctions, Sizes
+from msc.graph.shapes.size_functions import SizeFunctions, SizelessGraph, Sizes
 from msc.ir.entry import find_entry
 from msc.support.arrays import Array
 from msc.support.diagnostics import MscError
