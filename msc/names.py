@@ -20,7 +20,7 @@ def surfaces() -> Iterator[tuple[str, list[str]]]:
     yield "msc.numpy", list(import_module("msc.numpy").__all__)
     for name in ("initializer", "dtype", "parameter", "tensor", "seed"):
         yield f"msc.common.{name}", list(import_module(f"msc.common.{name}").__all__)
-    for name in ("dataset", "dataset.vision", "dataset.transforms", "dataset.text"):
+    for name in ("dataset", "dataset.vision", "dataset.transforms", "dataset.text", "dataset.audio"):
         yield f"msc.{name}", list(import_module(f"msc.{name}").__all__)
     yield "msc.train", list(import_module("msc.train").__all__)
 

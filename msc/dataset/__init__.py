@@ -42,6 +42,7 @@ publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config"
 
 
 if TYPE_CHECKING:
+    from msc.dataset import audio as audio
     from msc.dataset import text as text
     from msc.dataset import transforms as transforms
     from msc.dataset import vision as vision
@@ -49,6 +50,6 @@ if TYPE_CHECKING:
 else:  # a checker knows the names that there are
 
     def __getattr__(name: str) -> object:
-        if name in ("text", "transforms", "vision"):
+        if name in ("audio", "text", "transforms", "vision"):
             return import_module(f"msc.dataset.{name}")
-        raise missing_name("msc.dataset", name, [*__all__, "text", "transforms", "vision"])
+        raise missing_name("msc.dataset", name, [*__all__, "audio", "text", "transforms", "vision"])

@@ -50,7 +50,7 @@ _OF_PYTHON: tuple[type[Exception], ...] = (
 
 _PACKAGE = "msc."
 _VALUES = (
-    "ops nn numpy amp common model_zoo dialects.ms dataset.transforms dataset.vision dataset.text frontend.arrays "
+    "ops nn numpy amp common model_zoo dialects.ms dataset.transforms dataset.vision dataset.text dataset.audio frontend.arrays "
     "frontend.dispatch frontend.dtypes frontend.initializers frontend.parameter frontend.tensor"
 )
 _SURFACE = tuple(f"msc.{name}." for name in _VALUES.split())

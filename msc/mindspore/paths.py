@@ -62,6 +62,7 @@ _TABLE: Mapping[str, str] = {
         "dataset.engine dataset.engine.datasets dataset.engine.datasets_vision dataset.engine.iterators "
         "dataset.engine.samplers"
     ),
+    "msc.dataset.audio": "dataset.audio.transforms",
     "msc.dataset.text": "dataset.text.transforms dataset.text.utils",
     "msc.dataset.transforms": "dataset.transforms.transforms",
     "msc.dataset.mindrecord": "mindrecord mindrecord.filewriter mindrecord.filereader",
