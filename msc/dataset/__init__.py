@@ -22,7 +22,9 @@ from msc.dataset.samplers import (
     WeightedRandomSampler,
 )
 from msc.dataset.sources import DatasetCache, GeneratorDataset, NumpySlicesDataset, PaddedDataset
+from msc.dataset.sounds import GTZANDataset, LJSpeechDataset, SpeechCommandsDataset, YesNoDataset
 from msc.dataset.stages import ConcatDataset, RepeatDataset
+from msc.dataset.tables import ParquetDataset
 from msc.dataset.text_files import CSVDataset, Shuffle, TextFileDataset
 from msc.dataset.zipping import zip
 from msc.frontend.boundary import publish
@@ -31,11 +33,12 @@ from msc.frontend.errors import missing_name
 __all__ = [
     "AGNewsDataset", "AmazonReviewDataset", "BatchDataset", "BatchInfo", "CSVDataset", "Cifar10Dataset",
     "Cifar100Dataset", "ConcatDataset", "DBpediaDataset", "Dataset", "DatasetCache", "DistributedSampler",
-    "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset", "KMnistDataset", "MindDataset", "MnistDataset",
-    "NumpySlicesDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "RandomSampler", "RepeatDataset",
-    "Sampler", "Schema", "SequentialSampler", "Shuffle", "SogouNewsDataset", "SubsetRandomSampler", "SubsetSampler",
-    "TFRecordDataset", "TextFileDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset",
-    "YelpReviewDataset", "config", "zip",
+    "FashionMnistDataset", "GTZANDataset", "GeneratorDataset", "ImageFolderDataset", "KMnistDataset", "LJSpeechDataset",
+    "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset", "ParquetDataset",
+    "PennTreebankDataset", "RandomSampler", "RepeatDataset", "Sampler", "Schema", "SequentialSampler", "Shuffle",
+    "SogouNewsDataset", "SpeechCommandsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset",
+    "TextFileDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
+    "YesNoDataset", "config", "zip",
 ]  # fmt: skip
 
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")

@@ -20,7 +20,7 @@ from msc.dataset.config import ErrorSamplesMode
 from msc.dataset.mapping import forgiving, in_order
 from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
-from msc.dataset.values import Array, Ragged, Row, Values, as_array, converted, own_row
+from msc.dataset.values import Array, Ragged, Row, Values, as_array, converted, gathered, own_row
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError
 from msc.frontend.settings import unused
 
@@ -63,7 +63,7 @@ class IndexedDataset(Dataset):
         """A row by its number: it may be part of what the data set holds, and is copied before anybody gets it."""
         raise NotImplementedError
 
-    def arrays(self) -> Sequence[Array | list[str]] | None:
+    def arrays(self) -> Sequence[Array | list[Any]] | None:
         """The columns of all rows, of those that lie in memory; None if rows must be made."""
         return None
 
@@ -120,9 +120,12 @@ class IndexedDataset(Dataset):
         self._sampler = sampler_of(new_sampler, None, None, None, self._shuffle)
 
 
-def _at(column: Array | list[str], places: Array) -> Values:
+def _at(column: Array | list[Any], places: Array) -> Values:
     """Rows of a column by their numbers."""
-    return Ragged([column[k] for k in places.tolist()]) if isinstance(column, list) else column[places]
+    if isinstance(column, np.ndarray):
+        return column[places]
+    rows = [column[k] for k in places.tolist()]
+    return Ragged(rows) if isinstance(rows[0], str) else gathered(rows)
 
 
 class NumpySlicesDataset(IndexedDataset):

@@ -38,7 +38,8 @@ CODES = (
     Code(
         "MSC0875",
         "a package is needed that is not installed",
-        "Image files are decoded by Pillow, which the extra `data` of msc installs: `pip install pillow`.",
+        "Image files are decoded by Pillow, which the extra `data` of msc installs: `pip install pillow`. Parquet and "
+        "Arrow files need `pyarrow`, and sounds that are no WAV files `soundfile`.",
     ),
     Code(
         "MSC0876",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import wave
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -145,3 +148,56 @@ def test_mistakes(wrong: str, words: str) -> None:
     with pytest.raises(msc.MscError, match=words) as raised:
         eval(f"audio.{wrong}", {**SCOPE, "np": np})
     assert raised.value.diagnostics[0].code in ("MSC0874", "MSC0833")
+
+
+def written(path: Path, values: Any, width: int = 2, rate: int = 8000) -> Path:
+    """A WAV file of one channel, or of several [time, channels]."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    samples = np.asarray(values, "<i4" if width > 1 else "u1").reshape(len(values), -1)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(samples.shape[1])
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        file.writeframes(samples.reshape(-1, 1).view("u1").reshape(-1, samples.itemsize)[:, :width].tobytes())
+    return path
+
+
+def rows(dataset: ds.Dataset) -> list[Any]:
+    return [[v.tolist() for v in row] for row in dataset.rows(EpochRun(0))]
+
+
+def test_sounds_in_folders(tmp_path: Path) -> None:
+    """The columns of each data set; samples of 1 to 4 bytes as parts of 1; lists of parts."""
+    half = {1: 192, 2: 1 << 14, 3: 1 << 22, 4: 1 << 30}
+    for width, value in half.items():
+        written(tmp_path / "yes" / f"0_1_{width}.wav", [value, value], width)
+    yes = ds.YesNoDataset(tmp_path / "yes", shuffle=False)
+    assert yes.get_col_names() == ["waveform", "sample_rate", "labels"]
+    assert rows(yes) == [[[[0.5, 0.5]], 8000, [0, 1, width]] for width in half]
+    for name in ("go/a_nohash_0.wav", "go/b_nohash_1.wav", "no/a_nohash_0.wav", "_background_noise_/x.wav"):
+        written(tmp_path / "words" / name, [[0, 1 << 14]])
+    (tmp_path / "words" / "testing_list.txt").write_text("go/b_nohash_1.wav\n")
+    (tmp_path / "words" / "validation_list.txt").write_text("no/a_nohash_0.wav\n")
+    found = {
+        usage: [row[2:] for row in rows(ds.SpeechCommandsDataset(tmp_path / "words", usage, shuffle=False))]
+        for usage in ("train", "valid", "test")
+    }
+    assert found == {"train": [["go", "a", 0]], "valid": [["no", "a", 0]], "test": [["go", "b", 1]]}
+    assert rows(ds.GTZANDataset(tmp_path / "words", num_samples=1, shuffle=False))[0][0] == [[0.0], [0.5]]
+    written(tmp_path / "lj" / "wavs" / "one.wav", [0])
+    (tmp_path / "lj" / "metadata.csv").write_text("one|It is 1.|It is one.\n")
+    assert rows(ds.LJSpeechDataset(tmp_path / "lj")) == [[[[0.0]], 8000, "It is 1.", "It is one."]]
+
+
+def test_damaged_sounds_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "0_1.wav", [0] * 50)
+    whole = path.read_bytes()
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    for data, code in ((whole[:60], "MSC0870"), (whole[:20], "MSC0870"), (b"fLaC" + whole, "MSC0875")):
+        path.write_bytes(data)
+        with pytest.raises(msc.MscError) as raised:
+            rows(ds.YesNoDataset(tmp_path))
+        assert raised.value.diagnostics[0].code == code
+    path.rename(tmp_path / "a_1.wav")
+    with pytest.raises(msc.MscError, match="list of labels"):
+        rows(ds.YesNoDataset(tmp_path))

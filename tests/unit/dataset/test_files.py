@@ -7,6 +7,7 @@ import gzip
 import importlib
 import io
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from PIL import Image
 
 import msc
 import msc.dataset as ds
+from msc.dataset.runs import EpochRun
 from msc.support.wire_format import bytes_field, masked_checksum, record, varint
 
 
@@ -339,3 +341,47 @@ def test_floats_of_a_record_have_four_bytes(size: int, tmp_path: Path) -> None:
     path.write_bytes(record(bytes_field(1, entry)))
     with pytest.raises(msc.MscError, match="MSC0870"):
         list(ds.TFRecordDataset(str(path)).create_tuple_iterator())
+
+
+def test_parquet_and_arrow_files(tmp_path: Path) -> None:
+    """Columns of numbers, strings, bytes and lists, in two files of both forms; what has no array is refused."""
+    pa: Any = pytest.importorskip("pyarrow")
+    pq: Any = pytest.importorskip("pyarrow.parquet")
+    texts, data = ["a", "bb", "", "中", "e", "ff"], [b"x", b"yz", b"", b"1", b"2", b"3"]
+    columns: dict[str, Any] = {
+        "n": np.arange(6, dtype=np.int16),
+        "t": texts,
+        "b": data,
+        "even": [[k, k + 1] for k in range(6)],
+        "odd": [[1.5] * k for k in range(6)],
+        "word": pa.array(["u", "v"] * 3).dictionary_encode(),
+    }
+    table = pa.table(columns)
+    pq.write_table(table.slice(0, 4), tmp_path / "0.parquet", row_group_size=2)
+    with pa.ipc.new_file(str(tmp_path / "1.arrow"), table.schema) as writer:
+        writer.write_table(table.slice(4))
+    files = [str(tmp_path / "0.parquet"), str(tmp_path / "1.arrow")]
+    whole = ds.ParquetDataset(files, shuffle=False)
+    assert whole.get_col_names() == list(columns)
+    found = [[value.tolist() for value in row] for row in whole.rows(EpochRun(0))]
+    assert found == [[k, texts[k], list(data[k]), [k, k + 1], [1.5] * k, "uv"[k % 2]] for k in range(6)]
+    assert whole.output_types()[0] == np.int16
+    (batch,) = ds.ParquetDataset(files, ["odd", "t"], shuffle=False).padded_batch(6).rows(EpochRun(0))
+    assert (batch[0].shape, batch[1].tolist()) == ((6, 5), texts)
+    mistakes: list[tuple[dict[str, Any], str]] = [({"n": [1, None]}, "no value in row 1"), ({"n": [[["a"]]]}, "holds")]
+    for wrong, words in mistakes:
+        pq.write_table(pa.table(wrong), tmp_path / "wrong.parquet")
+        with pytest.raises(msc.MscError, match=words):
+            list(ds.ParquetDataset(tmp_path / "wrong.parquet").rows(EpochRun(0)))
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "0.parquet").read_bytes()[:90])
+    (tmp_path / "text.parquet").write_text("a,b")
+    for name in ("cut", "text"):
+        with pytest.raises(msc.MscError, match="MSC0870"):
+            ds.ParquetDataset(tmp_path / f"{name}.parquet")
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(msc.MscError, match="MSC0875"):
+        ds.ParquetDataset(tmp_path / "a.parquet")
