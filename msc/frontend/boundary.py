@@ -50,8 +50,8 @@ _OF_PYTHON: tuple[type[Exception], ...] = (
 
 _PACKAGE = "msc."
 _VALUES = (
-    "ops nn numpy amp common model_zoo dialects.ms dataset.transforms dataset.vision dataset.text dataset.audio frontend.arrays "
-    "frontend.dispatch frontend.dtypes frontend.initializers frontend.parameter frontend.tensor"
+    "ops nn numpy amp common model_zoo dialects.ms dataset.transforms dataset.vision dataset.text dataset.audio "
+    "frontend.arrays frontend.dispatch frontend.dtypes frontend.initializers frontend.parameter frontend.tensor"
 )
 _SURFACE = tuple(f"msc.{name}." for name in _VALUES.split())
 """Modules whose functions compute with the very values that users wrote. All others get what these have checked."""
