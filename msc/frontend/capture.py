@@ -66,10 +66,26 @@ class _Installed(threading.local):
     builder: GraphCapture | None = None
     strategy: tuple[Row | None, ...] | None = None
     """How the operands of the next operation that has their dimensions are cut."""
+    stage: int | None = None
+    """The stage of a pipeline that operations are on, if the cells around them say one."""
+    micro: int | None = None
+    """The micro-batch that operations compute on."""
 
 
 INSTALLED = _Installed()
 """`INSTALLED.builder` is the builder of the capture that runs in this thread, or None."""
+
+
+@contextmanager
+def in_pass(*, stage: int | None = None, micro: int | None = None) -> Generator[None]:
+    """Within, operations are on a stage, or of a micro-batch; None changes nothing."""
+    before = INSTALLED.stage, INSTALLED.micro
+    INSTALLED.stage = before[0] if stage is None else stage
+    INSTALLED.micro = before[1] if micro is None else micro
+    try:
+        yield
+    finally:
+        INSTALLED.stage, INSTALLED.micro = before
 
 
 @contextmanager

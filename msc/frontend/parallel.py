@@ -124,6 +124,8 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         if name == "device_num" and current_ranks().size == 1:
             unused("set_auto_parallel_context", device_num=value)
             continue
+        if name == "pipeline_stages" and isinstance(value, int) and value > 0 and current_ranks().size % value == 0:
+            continue
         if name in there and type(value) is type(there[name]) and value not in (there[name], _ALONE[name]):
             raise refused(f"set_auto_parallel_context: {name}={described(value)}", f"leave {name} out")
     mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)
@@ -156,9 +158,19 @@ def shares_gradients() -> bool:
     return is_distributed() and not (is_partitioned() and INSTALLED.builder is not None)
 
 
+def has_stages() -> bool:
+    """Whether graphs are those of a pipeline of several stages."""
+    return is_partitioned() and _settings["pipeline_stages"] > 1
+
+
+def ranks_of_a_stage() -> int:
+    """How many ranks share each stage of a pipeline: all, if there is one stage."""
+    return current_ranks().size // _settings["pipeline_stages"]
+
+
 def mesh_text() -> str:
-    """The mesh of the ranks: as `set_auto_parallel_context(mesh="dp=2,tp=2")` says, or data parallel."""
-    return _settings["mesh"] or f"dp={current_ranks().size}"
+    """The mesh of the ranks of a stage: as `set_auto_parallel_context(mesh="dp=2,tp=2")` says, or data parallel."""
+    return _settings["mesh"] or f"dp={ranks_of_a_stage()}"
 
 
 def optimizer_level() -> int:

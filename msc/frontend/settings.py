@@ -122,6 +122,7 @@ SETTINGS: Mapping[str, Setting] = {
     "check": Setting("arguments are those of Python", (True,)),
     "const_arg": Setting("reading a function finds out what is constant", (False,)),
     "dynamic_len": Setting("a compiled function has one length of each list", (False,)),
+    "output_broadcast": Setting("all ranks have the results", (True,), (False, True)),
     "in_strategy": Setting(_ONE_DEVICE),
     "message": Setting("nothing is recorded"),
     "stream": Setting("nothing is recorded"),

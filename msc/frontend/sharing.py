@@ -19,7 +19,7 @@ import numpy as np
 from msc.dialects.ranks import current_ranks
 from msc.frontend.dtypes import of_numpy
 from msc.frontend.modes import Wishes
-from msc.frontend.parallel import get_auto_parallel_context, is_partitioned
+from msc.frontend.parallel import get_auto_parallel_context, is_partitioned, ranks_of_a_stage
 from msc.frontend.tensor import Placeholder, Tensor
 from msc.support.arrays import Array
 
@@ -35,11 +35,14 @@ Slices = tuple[slice, ...]
 
 
 class Scattered(Placeholder):
-    """What a parameter holds of which each rank has a part: the own part, and where those of all ranks lie."""
+    """What a parameter holds of which each rank has a part: the own part, and where those of all ranks lie.
+
+    A rank of a stage that does not compute with the parameter has none, and no place.
+    """
 
     __slots__ = ("part", "places")
 
-    def __init__(self, shape: tuple[int, ...], part: Array, places: Sequence[Slices]) -> None:
+    def __init__(self, shape: tuple[int, ...], part: Array, places: Sequence[Slices | None]) -> None:
         super().__init__(of_numpy(part.dtype), shape)
         self.part, self.places = part, tuple(places)
 
@@ -48,7 +51,8 @@ class Scattered(Placeholder):
         ranks = current_ranks()
         whole = np.empty(self.shape, self.part.dtype)
         for place, part in zip(self.places, ranks.exchange(range(ranks.size), "a parameter", self.part), strict=True):
-            whole[place] = part
+            if place is not None:
+                whole[place] = part
         return whole
 
 
@@ -64,7 +68,7 @@ def widened(arguments: Arguments) -> Arguments:
     rows = _rows(arguments)
     if not is_partitioned() or rows is None or get_auto_parallel_context("full_batch"):
         return arguments
-    count = current_ranks().size
+    count = ranks_of_a_stage()
 
     def leaf(value: Any) -> Any:
         if not _is_example(value, rows):

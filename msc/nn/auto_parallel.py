@@ -8,6 +8,7 @@ from typing import Any
 from msc.frontend.errors import ApiValueError
 from msc.frontend.parallel import get_auto_parallel_context, set_auto_parallel_context
 from msc.frontend.process_group import refused
+from msc.frontend.settings import unused
 from msc.nn.cell import Cell
 from msc.nn.optim.steps import PipelineGradReducer
 from msc.nn.wrapping import GradAccumulationCell, MicroBatchInterleaved, PipelineCell
@@ -59,6 +60,15 @@ class AutoParallel(Cell):
             raise refused(f"AutoParallel.hsdp: shard_size is {described(shard_size)}", "-1: all data-parallel ranks")
         config = {"parallel_optimizer_threshold": threshold, "optimizer_level": optimizer_level}
         set_auto_parallel_context(enable_parallel_optimizer=True, parallel_optimizer_config=config)
+
+    def pipeline(
+        self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False, scheduler: str = "1f1b"
+    ) -> None:
+        """Compute in so many stages, each on as many ranks, in the order of a schedule: "1f1b" or "gpipe"."""
+        if interleave or scheduler not in ("1f1b", "gpipe"):
+            raise refused(f"AutoParallel.pipeline: {described(scheduler)}, interleave={interleave}", "'1f1b', 'gpipe'")
+        unused("AutoParallel.pipeline", output_broadcast=output_broadcast)
+        set_auto_parallel_context(pipeline_stages=stages, pipeline_config={"pipeline_scheduler": scheduler})
 
     def load_operator_strategy_file(self, file_path: str) -> None:
         """Cut operators as a file says, which `save_operator_strategy_file` wrote."""

@@ -62,6 +62,9 @@ class Cell(metaclass=CountedType):
     An attribute's name is the name of the parameter or cell: `conv1.weight` is `weight` of the cell `conv1`.
     """
 
+    pipeline_stage: int | None = None
+    """The stage of a pipeline that computes the cell, and the cells in it that say none."""
+
     MEMBERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     """What MindSpore's classes have for subclasses with a `construct` of their own, made when it is asked for."""
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msc import ops
+from msc.frontend.capture import in_pass
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.parallel import has_stages, is_partitioned, ranks_of_a_stage
 from msc.frontend.parameter import Parameter
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
@@ -14,6 +16,7 @@ from msc.frontend.transforms.api import GradOperation, jvp, vjp
 from msc.nn.arguments import positive
 from msc.nn.cell import Cell
 from msc.support.argument_values import described
+from msc.support.diagnostics import did_you_mean
 
 __all__ = [
     "GradAccumulationCell",
@@ -41,20 +44,29 @@ class _InParts(Cell):
     def construct(self, *inputs: Any) -> Any:
         total = None
         for i in range(self._parts):
-            given = [self._part(x, i) for x in inputs]
-            result = self.network(*given)
-            total = result if total is None else ops.add(total, result)
+            with in_pass(micro=i if has_stages() else None):
+                given = [self._part(x, i) for x in inputs]
+                result = self.network(*given)
+                total = result if total is None else ops.add(total, result)
         return total
 
     def _part(self, x: Tensor, number: int) -> Tensor:
         if x.shape[0] % self._parts:
             raise ApiValueError("MSC0201", f"a batch of {x.shape[0]} does not divide into {self._parts} parts")
         size = x.shape[0] // self._parts
+        ranks = ranks_of_a_stage() if is_partitioned() else 1
+        if ranks > 1 and size % ranks == 0:  # each rank takes a part of its own rows
+            rows = ops.reshape(x, (ranks, self._parts, size // ranks, *x.shape[1:]))
+            return ops.reshape(ops.narrow(rows, 1, number, 1), (size, *x.shape[1:]))
         return ops.narrow(x, 0, number * size, size)
 
 
 class PipelineCell(_InParts):
-    """A network that takes its batch in `micro_size` parts: the sum of what it gives. One process has all stages."""
+    """A network that takes its batch in `micro_size` parts, and gives the sum of what they give.
+
+    With `set_auto_parallel_context(pipeline_stages=...)` ranks compute the stages that `stage_config` gives the cells,
+    or their attribute `pipeline_stage`, part after part. Raises MSC0824 for cells that are not there.
+    """
 
     def __init__(
         self,
@@ -65,6 +77,12 @@ class PipelineCell(_InParts):
     ) -> None:
         super().__init__(network, micro_size)
         self.micro_size, self.stage_config, self.segment_config = micro_size, stage_config, segment_config
+        cells = dict(network.cells_and_names())
+        for name, stage in (stage_config or {}).items():
+            if name not in cells:
+                message = f"PipelineCell: stage_config names '{name}', which is no cell of the network"
+                raise ApiValueError("MSC0824", message, help=did_you_mean(name, cells))
+            cells[name].pipeline_stage = stage
 
 
 class GradAccumulationCell(_InParts):

@@ -22,6 +22,7 @@ from msc.dialects.ms.attributes import MS_LAYOUTS, MS_SHARDING
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.generic import statements_text
+from msc.dialects.ms.pipeline import follow
 from msc.dialects.ms.properties import to_attribute
 from msc.dialects.ms.structure import ParameterOp
 from msc.ir.contracts import Contract
@@ -212,6 +213,7 @@ class _Partition:
                 pairs = [*step.pairs, *((rank, rank) for rank in stay)]
                 op = ms.SendRecvOp(value, ranks=[a for a, _ in pairs], to=[b for _, b in pairs])
         set_location(op, before.location)
+        follow(op, before)
         op.result.name_hint = value.name_hint
         Rewriter.insert_op(op, InsertPoint.before(before))
         return op.result

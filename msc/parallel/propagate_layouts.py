@@ -20,6 +20,7 @@ from msc.analysis.properties import SHAPES_KNOWN
 from msc.dialects import ms
 from msc.dialects.ms.attributes import MS_LAYOUTS, MS_SHARD
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.pipeline import follow
 from msc.graph.emitter import CompositeEmitter
 from msc.graph.expand.expanders import expander
 from msc.ir.contracts import Contract
@@ -191,6 +192,7 @@ class _Propagation:
         of_operand = dict(zip(op.operands, marks, strict=True))
         for made in ops:
             set_location(made, op.location)
+            follow(made, op)
             passed = [of_operand.get(v) for v in made.operands]
             if any(passed):
                 made.attributes[MS_SHARD] = mark_text(passed)

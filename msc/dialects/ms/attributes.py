@@ -36,6 +36,9 @@ MS_STRATEGY = "ms.strategy"
 MS_LAYOUTS = "ms.layouts"
 """Of an operation: how its operands and results lie, as "[dp, _], [_, tp] -> [dp, tp]"."""
 
+MS_PASS = "ms.pass"
+"""Of an operation: its pass in a pipeline, as "backward 2 on 1": of micro-batch 2 on stage 1."""
+
 MS_WEIGHTS = "ms.weights"
 """Of a module: its safetensors file, relative to the module's own."""
 

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import Attribute, Operation
 
 from msc.analysis.bytes import bytes_of
+from msc.dialects.arrays import tensor_dtype
 from msc.dialects.ms.attributes import MS_MESH, MS_SHARD, MS_SHARDING, MS_STRATEGY
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.ranks import current_ranks
@@ -27,6 +28,7 @@ from msc.frontend.parallel import (
     least_shared,
     mesh_text,
     optimizer_level,
+    ranks_of_a_stage,
     searches,
 )
 from msc.frontend.parameter import Parameter
@@ -35,7 +37,7 @@ from msc.frontend.reader.updates import updates_of
 from msc.frontend.sharing import Scattered, SharedCall, Slices
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.ir.typed import shape
+from msc.ir.typed import shape, tensor_type
 from msc.parallel.layouts import Layout as LaidOut
 from msc.parallel.marks import argument_layouts, mark_text, parameter_layouts, result_layouts
 from msc.parallel.mesh import Mesh
@@ -46,6 +48,7 @@ from msc.parallel.usual_marks import has_marks, mark_as_usual
 from msc.planner.cluster import cluster_named
 from msc.planner.found_marks import mark_found
 from msc.planner.model_plan import mesh_of
+from msc.planner.stage_programs import StagePrograms
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import write_text
@@ -71,36 +74,47 @@ def rank_program(call: SharedCall, wishes: Wishes) -> Program:
     own = {
         name: _own(weights[name], layout) for name, layout in parameter_layouts(module, mesh, are_parts=True).items()
     }
+    stages, updates = get_auto_parallel_context("pipeline_stages"), {u.result: u.argument for u in laid.updates}
+    schedule = get_auto_parallel_context("pipeline_config").get("pipeline_scheduler", "1f1b")
+    pipeline = StagePrograms(module, stages, mesh.size, schedule, updates)
+    arguments, own_results = pipeline.take(current_ranks().rank // mesh.size)
     program = program_of(module, {**weights, **own}, wishes)
     is_local = [k in call.examples and not get_auto_parallel_context("full_batch") for k in range(len(known))]
-    updated = {update.result for update in laid.updates}
+    held = {argument: pipeline.holders[result] for result, argument in updates.items()}
+    every = set(range(stages))
 
     def run(arrays: Sequence[Any]) -> Sequence[Any]:
         given = [
-            array if local else _part(array, layout)
-            for array, layout, local in zip(arrays, known, is_local, strict=True)
+            array if local else _part(array, layout, stages, held.get(k, every))
+            for k, (array, layout, local) in enumerate(zip(arrays, known, is_local, strict=True))
         ]
-        found = program(given)
-        return [
-            Scattered(whole, np.array(array), _places(layout, whole)) if k in updated and layout.axes else array
-            for k, (array, layout, whole) in enumerate(zip(found, results, shapes, strict=True))
-        ]
+        found = dict(zip(own_results, program([given[k] for k in arguments]), strict=True))
+        return [result(k, found.get(k)) for k in range(len(shapes))]
+
+    def result(k: int, array: Any) -> Any:
+        stages_of_it = pipeline.holders[k]
+        if k not in updates or not (results[k].axes or stages_of_it != every):
+            return array
+        part = np.empty(0, tensor_dtype(tensor_type(laid.result_types[k]))) if array is None else np.array(array)
+        return Scattered(shapes[k], part, _places(results[k], shapes[k], stages, stages_of_it))
 
     return run
 
 
-def _places(layout: LaidOut, sizes: Sequence[int]) -> list[Slices]:
-    return [layout.slices(sizes, rank) for rank in range(layout.mesh.size)]
+def _places(layout: LaidOut, sizes: Sequence[int], stages: int, holders: set[int]) -> list[Slices | None]:
+    """Where the parts of all ranks lie; None for those of stages that do not hold the tensor."""
+    own = [layout.slices(sizes, rank) for rank in range(layout.mesh.size)]
+    return [place if stage in holders else None for stage in range(stages) for place in own]
 
 
 def _own(array: Array, layout: LaidOut) -> Array:
-    return np.ascontiguousarray(array[layout.slices(array.shape, current_ranks().rank)])
+    return np.ascontiguousarray(array[layout.slices(array.shape, current_ranks().rank % layout.mesh.size)])
 
 
-def _part(value: Any, layout: LaidOut) -> Array:
+def _part(value: Any, layout: LaidOut, stages: int, holders: set[int]) -> Array:
     """The own part of an argument that is whole, or cut, maybe in another way."""
     if isinstance(value, Scattered):
-        if list(value.places) == _places(layout, value.shape):
+        if list(value.places) == _places(layout, value.shape, stages, holders):
             return value.part
         value = value.gathered()
     return _own(value, layout) if layout.axes else value
@@ -119,9 +133,9 @@ def _mesh_of(module: ModuleOp, plans: Iterable[Row | None]) -> Mesh:
     said = {str(Mesh.parse(text)) for text in [get_auto_parallel_context("mesh")] if text}
     said |= {row.partition(" ")[0] for row in rows if isinstance(row, str)}
     said |= {plan.mesh for plan in plans if isinstance(plan, Layout)}
-    count = current_ranks().size
+    count = ranks_of_a_stage()
     if len(said) > 1 or any(Mesh.parse(text).size != count for text in said):
-        message = f"layouts name the meshes {' and '.join(sorted(said))}, and there are {count} ranks"
+        message = f"layouts name the meshes {' and '.join(sorted(said))}, and a stage has {count} ranks"
         raise MscError(Diagnostic("MSC1109", message, help="all layouts of a program have one matrix, of all ranks"))
     if said:
         return Mesh.parse(said.pop())

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from msc.frontend.capture import INSTALLED
+from msc.frontend.capture import INSTALLED, in_pass
 from msc.frontend.modes import RECOMPUTES, Hooks
 from msc.frontend.mutable import MutableFloat, MutableInt
+from msc.frontend.parallel import has_stages
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import ATTRIBUTE, computing_in, given, own_precision
 from msc.frontend.reader import unread
@@ -177,7 +178,8 @@ def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if isinstance(session, Session):
         session.guards.attribute(cell, ATTRIBUTE, precision, is_counted=True)
         session.guards.attribute(cell, RECOMPUTES, cell.__dict__.get(RECOMPUTES), is_counted=True)
-    with computing_in(precision):
+    stage = cell.__dict__.get("pipeline_stage") if has_stages() else None
+    with computing_in(precision), in_pass(stage=stage):
         run = partial(_call_cell, session, cell, args, kwargs)
         return given(precision, Hooks.recompute(run, True) if cell.__dict__.get(RECOMPUTES) else run())
 

@@ -17,6 +17,7 @@ from xdsl.traits import Pure
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.attributes import MS_NAME, MS_STRATEGY
 from msc.dialects.ms.building import GraphBuilder as Writer
+from msc.dialects.ms.pipeline import PipelinePass
 from msc.dialects.ms.shapes import shape_of
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.dialects.ms.values import Value, known
@@ -200,11 +201,21 @@ class Graph:
         self.expected.append((value, replace(expected, location=self._place())))
 
     def insert(self, op: Operation) -> Operation:
+        if INSTALLED.stage is not None or INSTALLED.micro is not None:
+            self._mark_pass(op)
         place = self._place()
         if place is not None:
             op.location = file_location(place.file, place.line, place.column)
         self.writer.block.add_op(op)
         return op
+
+    def _mark_pass(self, op: Operation) -> None:
+        """The stage is that of the cells around, or the last of those that give the operands."""
+        before = [PipelinePass.of(v.owner) for v in op.operands if isinstance(v.owner, Operation)]
+        given = [found.stage for found in before if found is not None and not found.backward]
+        stage = max(given, default=None) if INSTALLED.stage is None else INSTALLED.stage
+        if stage is not None:
+            PipelinePass(False, INSTALLED.micro or 0, stage).mark(op)
 
     def constant(self, array: Array) -> SSAValue:
         return self.writer.ssa(known(array))

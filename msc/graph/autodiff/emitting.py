@@ -10,6 +10,7 @@ from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.building import OperationT
 from msc.dialects.ms.movement import BroadcastToOp
+from msc.dialects.ms.pipeline import mark_gradient
 from msc.dialects.ms.reductions import ReduceSumOp
 from msc.dialects.ms.shapes import Shape, shape_of
 from msc.graph.emitter import Emitter
@@ -36,6 +37,7 @@ class GradientEmitter(Emitter):
     def insert(self, op: OperationT) -> OperationT:
         """Put an operation behind those that were written before."""
         set_location(op, self.op.location)
+        mark_gradient(op, self.op)
         self._sink(op)
         return op
 

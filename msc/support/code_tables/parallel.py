@@ -73,6 +73,13 @@ CODES = (
         "operator multiply to at most the ranks, and are products of their factors.",
     ),
     Code(
+        "MSC0950",
+        "stage of a pipeline that there is not",
+        "`set_auto_parallel_context(pipeline_stages=2)` makes two stages of all ranks, 0 and 1; a cell's "
+        "`pipeline_stage` says on which its operations run, and cells that say none are on the stage of what they are "
+        "given.",
+    ),
+    Code(
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "

@@ -119,13 +119,15 @@ class Training:
 
 def trained(training: Training, steps: int, mesh: str, **settings: Any) -> tuple[list[list[float]], list[list[Array]]]:
     """Losses and parameters of each rank of a mesh in one process."""
-    count = prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
+    size = prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
+    count = size * settings.get("pipeline_stages", 1)
     cells = [training.step() for _ in range(count)]
-    set_auto_parallel_context(**{"parallel_mode": "semi_auto_parallel", "mesh": mesh} | settings)
+    context = {"parallel_mode": "semi_auto_parallel", "mesh": mesh} | settings
+    run_ranks(count, lambda rank: set_auto_parallel_context(**context) if rank == 0 else None)
     try:
 
         def rank(number: int) -> tuple[list[float], list[Array]]:
-            losses = training.run(cells[number], steps, number, count)
+            losses = training.run(cells[number], steps, number % size, size)
             return losses, [parameter.asnumpy() for parameter in cells[number].get_parameters()]
 
         found = run_ranks(count, rank)
