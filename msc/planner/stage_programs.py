@@ -36,7 +36,7 @@ class StagePrograms:
     """The stages of a module whose collectives are those of `ranks` ranks: each stage has as many.
 
     `updates` has for each result that is the new value of an argument the number of that argument. `holders` says on
-    which stages each result is. Raises MSC0950 for an operation on a stage that there is not.
+    which stages each result is. Raises MSC1110 for an operation on a stage that there is not.
     """
 
     module: ModuleOp
@@ -75,7 +75,7 @@ class StagePrograms:
         if found is not None:
             if found.stage >= self.stages:
                 message = f"{op.name} is on stage {found.stage}, and there are {self.stages}"
-                raise MscError(Diagnostic("MSC0950", message, help="stages count from 0 to pipeline_stages - 1"))
+                raise MscError(Diagnostic("MSC1110", message, help="stages count from 0 to pipeline_stages - 1"))
             return found.stage
         made = [
             (bytes_of(v) if is_tensor(v.type) else 0, -home) for v in _used(op) if (home := self._of(v)) is not None

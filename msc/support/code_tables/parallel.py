@@ -73,7 +73,7 @@ CODES = (
         "operator multiply to at most the ranks, and are products of their factors.",
     ),
     Code(
-        "MSC0950",
+        "MSC1110",
         "stage of a pipeline that there is not",
         "`set_auto_parallel_context(pipeline_stages=2)` makes two stages of all ranks, 0 and 1; a cell's "
         "`pipeline_stage` says on which its operations run, and cells that say none are on the stage of what they are "

@@ -77,7 +77,7 @@ def test_gradients_are_accumulated() -> None:
 
 
 def test_wrong_stages_are_refused() -> None:
-    with pytest.raises(MscError, match="MSC0950"):
+    with pytest.raises(MscError, match="MSC1110"):
         trained(pipelined("mlp", 2, ("_backbone.0", "", "_backbone.2")), 1, "dp=1", pipeline_stages=2)
     with pytest.raises(MscError, match="MSC0824"):
         pipelined("mlp", 2, ("first",)).step()
