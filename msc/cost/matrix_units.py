@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
-from msc.cost.access import terms_together
+from msc.cost.access import term_dimension, terms_together
 from msc.dialects.element_types import BYTES
 from msc.poly.buffers import body_accesses, local_buffers
 from msc.poly.contraction import contraction_of
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
+from msc.poly.schedule_tree.intrinsics import sizes
 from msc.poly.schedule_tree.nodes import Loop, Tree, all_blocks
 from msc.poly.storage import bodies, outermost
 from msc.targets.abilities import Unit
@@ -37,10 +38,21 @@ def instruction_of(model: KernelModel, number: int, machine: Machine) -> Unit | 
     return min((unit for unit in units if unit.order(*types) is not None), key=lambda unit: unit.cycles, default=None)
 
 
-def unit_cycles(tree: Tree, around: Sequence[Loop], unit: Unit) -> float:
-    """The cycles of a statement that a matrix unit performs, by the loops around it."""
+def unit_cycles(tree: Tree, around: Sequence[Loop], unit: Unit, model: KernelModel, number: int) -> float:
+    """The cycles of a statement that a matrix unit performs, by the loops around it.
+
+    A function waits for its results in each call, and takes the cycles of a step for each that it makes.
+    """
     at = next(k for k, loop in enumerate(around) if loop.mark == "intrinsic")
-    return _iterations(tree, around[:at]) * unit.cycles + unit.latency
+    calls, found = _iterations(tree, around[:at]), contraction_of(model, number)
+    if not unit.is_function or found is None:
+        return calls * unit.cycles + unit.latency
+    left = {loop.axis: loop.tile or 1 for loop in around[:at]}
+    points = sizes(model, tree, found, left)
+    terms = term_dimension(model, model.statements[number])
+    step = unit.terms(1 if terms is None else model.statements[number].extents[terms]) or unit.step.k
+    rows = points["m"] / unit.step.m * unit.cycles
+    return calls * (rows * ceil(points["n"] / unit.step.n) * ceil(points["k"] / step) + unit.latency)
 
 
 def without_instruction(loops: Sequence[Loop]) -> tuple[Loop, ...]:

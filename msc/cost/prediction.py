@@ -265,7 +265,7 @@ class KernelCost:
         """The cycles of a statement. A `plain` one, beside no reduction, pays for loops over single elements."""
         unit, cost = unit_of(each.around, self.target), self.statements[each.statement]
         if unit is not None and not unit.in_registers:
-            return unit_cycles(tree, each.around, unit)
+            return unit_cycles(tree, each.around, unit, self.model, each.statement)
         if unit is not None:
             each = replace(each, around=without_instruction(each.around), own=without_instruction(each.own))
             cost = self._parts.on_unit(self.model, each.statement, unit)

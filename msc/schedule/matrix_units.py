@@ -13,17 +13,22 @@ from dataclasses import replace
 from itertools import product
 from math import ceil, prod
 
-from msc.cost.access import term_dimension
+from msc.cost.access import strides, term_dimension, terms_together
 from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
+from msc.poly.affine import linear_form
 from msc.poly.contraction import Contraction, UnitProduct, contractions, unit_product
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.moves import chain, find, put, tensorise
+from msc.poly.schedule_tree.moves import chain, find, put, tensorise, with_blocks
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree, below, blocks, loops
-from msc.targets.abilities import Abilities, Role, Unit
+from msc.targets.abilities import BITS, Abilities, Role, Unit
 from msc.targets.machine import Machine
+
+
+_WORD = 32
+"""Bits of the terms that lie side by side."""
 
 
 def unit_schedule(model: KernelModel, deps: Dependences, machine: Machine) -> tuple[Tree, str] | None:
@@ -32,7 +37,7 @@ def unit_schedule(model: KernelModel, deps: Dependences, machine: Machine) -> tu
     found = unit_product(model, deps) if abilities.units else None
     if found is None:
         return None
-    units = (unit for unit in abilities.units.values() if not unit.in_registers)
+    units = (unit for unit in abilities.units.values() if not unit.in_registers and not unit.is_function)
     unit = next((u for u in units if _takes(model, found.contraction, u)), None)
     if unit is None:
         return None
@@ -53,10 +58,11 @@ def with_instructions(cost: KernelCost, tree: Tree, reasons: list[str]) -> Tree:
 
     Takes and gives a tree with places and prefetches.
     """
-    if not any(unit.in_registers for unit in cost.target.units):
+    if not any(unit.in_registers or unit.is_function for unit in cost.target.units):
         return tree
     for contraction in contractions(cost.model):
         options = [_by_instruction(cost.model, tree, contraction, unit, cost.target) for unit in cost.target.units]
+        options += [each for unit in cost.target.units for each in _by_function(cost.model, tree, contraction, unit)]
         best = min(filter(None, options), key=lambda each: cost.prediction(each, 1).cycles, default=tree)
         before, after = (cost.prediction(each, 1).cycles for each in (tree, best))
         if after <= before and best is not tree:
@@ -84,6 +90,93 @@ def _by_instruction(
         if is_tile and extent >= (terms if lies_in_words else 2 * terms):
             new = put(new, path[at], _in_steps(path[at], unit))
     return None if new is tree else new
+
+
+def _by_function(model: KernelModel, tree: Tree, contraction: Contraction, unit: Unit) -> Iterator[Tree]:
+    """The tree whose tiles of a product a function of the unit computes whole, with 32, 64 or 128 rows in each.
+
+    Their sums are on the stack. The statements beside it go over the rows one by one, along the same vectors.
+    """
+    paths = list(_paths(tree.body, contraction.statement, ()))
+    lie = _lies_in_words(model, contraction, unit) if len(paths) == 1 and _takes(model, contraction, unit) else None
+    if lie is None:
+        return
+    (path,), (rows, columns) = paths, lie
+    start = max((k + 1 for k, loop in enumerate(path) if loop.tile is not None), default=0)
+    inner, around = path[start:], path[:start]
+    names = [next((loop.axis for loop in inner if _dim(tree, loop, contraction) == dim), "") for dim in (rows, columns)]
+    if not around or not all(names) or tuple(chain(inner[0])) != inner or any(loop.mark == "parallel" for loop in inner):
+        return
+    others = [loop for loop in inner if _dim(tree, loop, contraction) not in (rows, columns)]
+    if any(_dim(tree, loop, contraction) in contraction.n for loop in others):
+        return
+    apart = [loop.axis for loop in others if _dim(tree, loop, contraction) not in contraction.k]
+    summed = [loop.axis for loop in others if _dim(tree, loop, contraction) in contraction.k]
+    nest = Block((Run((contraction.statement,)),))
+    for axis in reversed([names[1], *summed]):
+        nest = Block((Loop(axis, nest),))
+    nest = Block((Loop(names[0], nest, mark="intrinsic", unit=unit.name),))
+    for axis in reversed(apart):
+        nest = Block((Loop(axis, nest),))
+    sums = array_names(model)[contraction.target]
+    tiles = next((loop for loop in reversed(around) if loop.axis == names[0]), None)
+    for size in _heights(model.statements[contraction.statement].extents[rows], tiles, around, unit):
+        yield _with_function(tree, inner[0], nest.nodes[0], around[-1], tiles, size, sums)
+
+
+def _with_function(
+    tree: Tree, old: Loop, new: Node, innermost: Loop, tiles: Loop | None, size: int | None, sums: str
+) -> Tree:
+    """The tree with a function's loops, around which the sums are on the stack, and so many rows in a tile."""
+    rolled = {id(loop) for loop in loops(Tree((), innermost.body)) if loop.mark == "unroll"}
+
+    def changed(node: Node) -> Node:
+        if node is old:
+            return new
+        if not isinstance(node, Loop):
+            return node
+        return replace(node, mark="" if id(node) in rolled else node.mark, tile=size if node is tiles else node.tile)
+
+    def moved(block: Block) -> Block:
+        places = tuple(replace(each, scope="stack") if each.array == sums else each for each in block.places)
+        return replace(block, nodes=tuple(map(changed, block.nodes)), places=places)
+
+    return with_blocks(tree, moved)
+
+
+def _lies_in_words(model: KernelModel, contraction: Contraction, unit: Unit) -> tuple[int, int] | None:
+    """The dimensions of a function's rows and columns, where operands lie as it reads them; else None.
+
+    Terms of a row of `a` lie side by side, and the words of `b` too along the columns.
+    """
+    statement, terms = model.statements[contraction.statement], term_dimension(
+        model, model.statements[contraction.statement]
+    )
+    if terms is None or not contraction.m or not contraction.n or not unit.terms(statement.extents[terms]):
+        return None
+    rows, columns = contraction.m[-1], contraction.n[-1]
+    a, b = contraction.a, contraction.b
+    words = terms_together(model, statement, b.operand, b.index.results) * BITS[unit.b.types[0]]
+    if words != _WORD or any(linear_form(expr) is None for expr in a.index.results):
+        return None
+    numbers = [array for array, _ in statement.accesses()]
+    along = {dim: strides(model, statement, dim)[numbers.index(a.operand)] for dim in (rows, terms)}
+    across = strides(model, statement, columns)[numbers.index(b.operand)]
+    return (rows, columns) if along[terms] == 1 and along[rows] > 0 and across == 1 else None
+
+
+def _heights(extent: int, tiles: Loop | None, around: Sequence[Loop], unit: Unit) -> list[int | None]:
+    """The rows of a tile: as many as divide an extent into tiles of about the same size; None where there is one."""
+    if tiles is None:
+        return [None] if 1 < extent <= unit.shape.m else []
+    outside = [each.tile for each in around if each.axis == tiles.axis and each is not tiles and each.tile]
+    whole = min((extent, *outside))
+    sizes = {ceil(whole / ceil(whole / most)) for most in (unit.shape.m >> k for k in range(3))}
+    return [size for size in sorted(sizes, reverse=True) if size > 1 and whole % size != 1 and extent % size != 1]
+
+
+def _dim(tree: Tree, loop: Loop, contraction: Contraction) -> int | None:
+    return tree.axis(loop.axis).dims.get(contraction.statement)
 
 
 def _is_steps(tree: Tree, loop: Loop, contraction: Contraction) -> bool:

@@ -87,10 +87,16 @@ class Unit:
     a: UnitOperand = figure('the left factor, such as `{ types = ["f16"], place = "PAD" }`')
     b: UnitOperand = figure("the right factor")
     c: UnitOperand = figure("the sums")
-    cycles: float = figure("between the starts of two; in registers: of a port of arithmetic", least=1e-3)
+    cycles: float = figure(
+        "between the starts of two; in registers: of a port of arithmetic; of a function: of a step", least=1e-3
+    )
     latency: float = figure("of one")
-    step: Shape = figure("multiples to which scratchpads round m, n and k; none: the shape", Shape(0, 0, 0))
-    text: str = figure("its C: in registers an expression of a, b and c; elsewhere no C uses it yet", "")
+    step: Shape = figure(
+        "multiples to which scratchpads round m, n and k; of a function: its steps; none: the shape", Shape(0, 0, 0)
+    )
+    text: str = figure(
+        "its C: in registers an expression of a, b and c; in memory the intrinsic of AMX that multiplies tiles", ""
+    )
     narrower: tuple[str, ...] = figure("in registers: the same for half as many lanes, for a quarter, ...", ())
     header: str = figure("the header of C that declares it", "")
     macros: tuple[str, ...] = figure("macros of C compilers that have it; without them C computes `computes`", ())
@@ -100,6 +106,16 @@ class Unit:
     def in_registers(self) -> bool:
         """Whether it is an instruction on registers."""
         return all(operand.place == REGISTER for operand in self.operands)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether C calls it on arrays in memory: b has the terms of 32 bits side by side, as in registers."""
+        return bool(self.text) and all(operand.place == MEMORY for operand in self.operands)
+
+    def terms(self, extent: int) -> int:
+        """The terms of a step of a function that divide an extent into equal steps of whole words; 0 if none do."""
+        word = 32 // BITS[self.b.types[0]]
+        return next((k for k in range(self.step.k, 0, -word) if extent % k == 0), 0)
 
     @property
     def operands(self) -> tuple[UnitOperand, UnitOperand, UnitOperand]:

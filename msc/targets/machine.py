@@ -304,10 +304,9 @@ class Machine:
 
     @property
     def flops(self) -> float:
-        """Operations that a core issues per cycle, on vectors or on the fastest matrix unit."""
-        return max(
-            [self.vector_flops, *(2 * unit.shape.points / unit.cycles for unit in self.units if not unit.in_registers)]
-        )
+        """Operations that a core issues per cycle, on vectors or on the fastest matrix unit with scratchpads."""
+        units = (unit for unit in self.units if not unit.in_registers and not unit.is_function)
+        return max([self.vector_flops, *(2 * unit.shape.points / unit.cycles for unit in units)])
 
     @property
     def register_file(self) -> int:

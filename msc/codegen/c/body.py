@@ -20,7 +20,7 @@ from msc.codegen.c.arithmetic import RULES, always, decided_comparison
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.dead_code import named_in_part
 from msc.codegen.c.fixed_point import fused
-from msc.codegen.c.instructions import add_products
+from msc.codegen.c.instructions import add_products, tile_function, tile_product
 from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.joined_terms import is_read_joined, joined, words
 from msc.codegen.c.lines import Lines
@@ -316,6 +316,8 @@ class FunctionEmitter:
         if op.kind.data is LoopKind.PARALLEL and self.prelude.threads != 1:
             self._share(op)
             return
+        if op.unit is not None and self._on_tiles(op, op.unit.data):
+            return
         stores = interleaved_stores(op, self._unshared) if op.kind.data is LoopKind.UNROLL else []
         if op.kind.data is LoopKind.UNROLL and trips is not None:
             self._load_columns(op)
@@ -327,6 +329,22 @@ class FunctionEmitter:
             self.lines.add("MSC_ROLLED")
         self._emit_loop(op, lambda head: head.text(self.prelude))
         self._store_interleaved(op, stores)
+
+    def _on_tiles(self, op: ForOp, unit: str) -> bool:
+        """The call of a unit's function in the place of a loop, if it computes what the unit does as that lies."""
+        found = tile_product(op, lambda buffer: self.buffers[buffer][1])
+        if found is None or unit not in self.prelude.units:
+            return False
+        for loop in found.variables:
+            self.ranges[loop.variable] = self._affine(loop.lower.data.results, loop.values)[0]
+        a, b, c = (f"&{self._element(each)}" for each in found.first)
+        a_row, b_row, c_row = found.rows
+        name, taps = tile_function(self.prelude, self.prelude.units[unit]), ", ".join(map(str, found.taps))
+        sizes = ", ".join(map(str, found.sizes))
+        self.lines.add(
+            f"{name}({c}, {c_row}, {a}, {a_row}, {b}, {b_row}, {sizes}, (const int64_t[]){{{taps}}});"
+        )
+        return True
 
     def _declare_interleaved(self, stores: Sequence[InterleavedStore]) -> None:
         for store in stores:

@@ -1,4 +1,4 @@
-"""Instructions of a machine (`[unit]`) that sum products on registers, each as an inline function.
+"""Instructions of a machine (`[unit]`): on registers each is an inline function, on tiles of memory a function of loops.
 
 A lane of a factor has its terms side by side, the first one in the lowest bits. Where no instruction has as many lanes,
 and for C compilers without it, C computes what the unit does: the last product first.
@@ -6,13 +6,17 @@ and for C compilers without it, C computes what the unit does: the last product 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
 
 from msc.codegen.c.arithmetic import vector_text
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.types import CType, no_c_form
+from msc.codegen.c.text import sections
+from msc.codegen.c.types import CArrayType, CType, no_c_form
 from msc.codegen.c.values import CExpression, call, cast
-from msc.dialects.loop import AddProductsOp
+from msc.dialects.loop import AccessOp, AddProductsOp, ForOp
 from msc.targets.abilities import BITS, Unit
 
 _WORD = 32
@@ -64,6 +68,96 @@ def instruction(prelude: Prelude, unit: Unit, types: Sequence[str], sums: CType)
             include = f"#include <{unit.header}>\n"
             prelude.includes.add(f"#if {macros}\n{include}#endif\n" if macros else include)
         prelude.instructions[name] = f"static inline {c} {name}({c} c, {word} a, {word} b)\n{{\n{body}}}\n"
+    return name
+
+
+@dataclass(frozen=True)
+class TileProduct:
+    """What loops on a unit compute: how many rows, columns and terms, and how the operands lie.
+
+    `first` are the accesses to the first elements of a, b and c, `rows` the bytes between rows of each; `taps` are how
+    many there are of two further loops over terms, and how many bytes these move a and b.
+    """
+
+    variables: Sequence[ForOp]
+    first: tuple[AccessOp, AccessOp, AccessOp]
+    rows: tuple[int, int, int]
+    sizes: tuple[int, int, int]
+    taps: tuple[int, ...]
+
+
+def tile_product(op: ForOp, buffers: Callable[[SSAValue], CArrayType]) -> TileProduct | None:
+    """The product that a loop and those right in it compute, if it is as functions on tiles take it."""
+    nest = [op]
+    while isinstance(inner := nest[-1].body.block.first_op, ForOp) and inner is nest[-1].body.block.last_op:
+        nest.append(inner)
+    accesses = [each for each in nest[-1].body.block.ops if isinstance(each, AccessOp)]
+    if len(accesses) != _ACCESSES or any(loop.most_iterations is None for loop in nest):
+        return None
+    *_, c = accesses
+    a, b = (each for each in accesses[:-1] if each.buffer is not c.buffer)
+    counts = [loop.most_iterations or 0 for loop in nest]
+    moves = [[_moves(each, loop, count, buffers) for each in (a, b, c)] for loop, count in zip(nest, counts, strict=True)]
+    rows, columns, terms, taps = (1, 0), 1, (1, 0), list[tuple[int, int, int]]()
+    c_row = 0
+    for count, (in_a, in_b, in_c) in zip(counts, moves, strict=True):
+        match in_a, in_b, in_c:
+            case (int(step),), (0,), (int(apart),):
+                rows, c_row = (count, step), apart
+            case (0,), (4,), (4,):
+                columns = count
+            case (1,), (1, int(group)), (0,):
+                terms = count, group
+            case (int(step),), (int(apart),), (0,):
+                taps.append((count, step, apart))
+            case _:
+                return None
+    if len(taps) > _TAPS or terms[0] % 4 or columns > _COLUMNS:
+        return None
+    taps += [(1, 0, 0)] * (_TAPS - len(taps))
+    sizes = rows[0], columns, terms[0]
+    return TileProduct(nest, (a, b, c), (rows[1], terms[1], c_row), sizes, (*taps[0], *taps[1]))
+
+
+_ACCESSES, _TAPS, _COLUMNS = 4, 2, 32
+
+
+def _moves(
+    access: AccessOp, loop: ForOp, count: int, buffers: Callable[[SSAValue], CArrayType]
+) -> tuple[int, ...] | None:
+    """The bytes that an iteration moves an access; 1 and the bytes of a word's row where words of terms lie in rows."""
+    buffer = buffers(access.buffer)
+    strides = buffer.known_strides
+    if any(stride is None for stride in strides):
+        return None
+    where = [int(value is loop.variable) for value in access.indices]
+
+    def at(iteration: int) -> int:
+        index = access.map.eval([iteration * each for each in where], [])
+        return sum(k * (stride or 0) for k, stride in zip(index, strides, strict=True)) * buffer.item_bytes
+
+    places = [at(k) - at(0) for k in range(count)]
+    step = places[1] if count > 1 else 0
+    if all(place == step * k for k, place in enumerate(places)):
+        return (step,)
+    group = places[4] if count > 4 else 0
+    return (1, group) if all(place == k // 4 * group + k % 4 for k, place in enumerate(places)) else None
+
+
+def tile_function(prelude: Prelude, unit: Unit) -> str:
+    """The name of the function of a unit on tiles, defined in the prelude."""
+    name = f"{unit.name}_rows"
+    if name not in prelude.instructions:
+        text, types = sections("tiles.h"), {"ui8": "uint8_t", "i8": "int8_t"}
+        prelude.includes.add(text["allowed"])
+        prelude.instructions[name] = (
+            text["product"]
+            .replace("{name}", name)
+            .replace("{a}", types[unit.a.types[0]])
+            .replace("{b}", types[unit.b.types[0]])
+            .replace("{multiply}", unit.text)
+            .replace("{macros}", " && ".join(f"defined({macro})" for macro in unit.macros))
+        )
     return name
 
 

@@ -67,6 +67,8 @@ class ForOp(IRDLOperation):
     least = opt_prop_def(IntegerAttr)
     """Iterations from which threads share a parallel loop; without it always."""
     label = opt_prop_def(StringAttr)
+    unit = opt_prop_def(StringAttr)
+    """The unit of the machine that performs it and all below it, where it has one."""
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
@@ -80,6 +82,7 @@ class ForOp(IRDLOperation):
         label: str | None = None,
         body: Region | None = None,
         least: int = 0,
+        unit: str = "",
     ):
         properties: dict[str, Attribute] = {
             "lower": AffineMapAttr(lower),
@@ -91,6 +94,8 @@ class ForOp(IRDLOperation):
             properties["label"] = StringAttr(label)
         if least:
             properties["least"] = _number(least)
+        if unit:
+            properties["unit"] = StringAttr(unit)
         # Operands in one group need no sorting by the definition, which takes most of the time to make an operation
         Operation.__init__(
             self,
@@ -147,9 +152,10 @@ class ForOp(IRDLOperation):
         kind = next((k for k in LoopKind if parser.parse_optional_keyword(k)), LoopKind.SEQUENTIAL)
         least = parser.parse_integer() if parser.parse_optional_keyword("from") else 0
         label = parser.parse_optional_str_literal()
+        unit = parser.parse_str_literal() if parser.parse_optional_keyword("unit") else ""
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region([variable.resolve(IndexType())])
-        op = cls(reader.map(lower), reader.map(upper), reader.values, step, kind, label, body, least)
+        op = cls(reader.map(lower), reader.map(upper), reader.values, step, kind, label, body, least, unit)
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -170,6 +176,9 @@ class ForOp(IRDLOperation):
         if self.label is not None:
             printer.print_string(" ")
             printer.print_string_literal(self.label.data)
+        if self.unit is not None:
+            printer.print_string(" unit ")
+            printer.print_string_literal(self.unit.data)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)

@@ -137,7 +137,8 @@ class KernelFunction:
         if not lower.used_dims() and not upper.used_dims():
             lower, upper, values = AffineMap(0, 0, lower.results), AffineMap(0, 0, upper.results), ()
         kind, least = self._shared(loop, scope)
-        op = ForOp(lower, upper, values, kind=kind, label=loop.name, least=least)
+        unit = loop.unit if loop.unit and self._units[loop.unit].text and kind is LoopKind.SEQUENTIAL else ""
+        op = ForOp(lower, upper, values, kind=kind, label=loop.name, least=least, unit=unit)
         op.variable.name_hint = valid_hint(loop.name)
         block.add_op(op)
         ranges = {**scope.ranges, depth: self._range(loop, op, scope)}

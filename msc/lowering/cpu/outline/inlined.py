@@ -84,7 +84,8 @@ class Inlined:
         values = [self._value(v) for v in op.values]
         label = op.label.data if op.label is not None else None
         least = op.least.value.data if op.least is not None else 0
-        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, op.kind.data, label, least=least)
+        kind, unit = op.kind.data, op.unit.data if op.unit is not None else ""
+        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, kind, label, least=least, unit=unit)
         new.variable.name_hint = op.variable.name_hint
         self.values[op.variable] = new.variable
         self.block(op.body.block, new.body.block)
