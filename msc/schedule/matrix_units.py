@@ -93,9 +93,9 @@ def _by_instruction(
 
 
 def _by_function(model: KernelModel, tree: Tree, contraction: Contraction, unit: Unit) -> Iterator[Tree]:
-    """The tree whose tiles of a product a function of the unit computes whole, with 32, 64 or 128 rows in each.
+    """The tree whose tiles of a product a function of the unit computes whole, with as many rows as it takes or half of them.
 
-    Their sums are on the stack. The statements beside it go over the rows one by one, along the same vectors.
+    Its terms are outermost, as it reads each factor once. Sums are on the stack. The statements beside it go over the rows one by one, along the same vectors.
     """
     paths = list(_paths(tree.body, contraction.statement, ()))
     lie = _lies_in_words(model, contraction, unit) if len(paths) == 1 and _takes(model, contraction, unit) else None
@@ -113,9 +113,9 @@ def _by_function(model: KernelModel, tree: Tree, contraction: Contraction, unit:
     apart = [loop.axis for loop in others if _dim(tree, loop, contraction) not in contraction.k]
     summed = [loop.axis for loop in others if _dim(tree, loop, contraction) in contraction.k]
     nest = Block((Run((contraction.statement,)),))
-    for axis in reversed([names[1], *summed]):
+    for axis in reversed([*summed[1:], *names]):
         nest = Block((Loop(axis, nest),))
-    nest = Block((Loop(names[0], nest, mark="intrinsic", unit=unit.name),))
+    nest = Block((Loop(summed[0], nest, mark="intrinsic", unit=unit.name),))
     for axis in reversed(apart):
         nest = Block((Loop(axis, nest),))
     sums = array_names(model)[contraction.target]
@@ -168,11 +168,11 @@ def _lies_in_words(model: KernelModel, contraction: Contraction, unit: Unit) -> 
 def _heights(extent: int, tiles: Loop | None, around: Sequence[Loop], unit: Unit) -> list[int | None]:
     """The rows of a tile: as many as divide an extent into tiles of about the same size; None where there is one."""
     if tiles is None:
-        return [None] if 1 < extent <= unit.shape.m else []
+        return [None] if extent <= unit.shape.m else []
     outside = [each.tile for each in around if each.axis == tiles.axis and each is not tiles and each.tile]
     whole = min((extent, *outside))
-    sizes = {ceil(whole / ceil(whole / most)) for most in (unit.shape.m >> k for k in range(3))}
-    return [size for size in sorted(sizes, reverse=True) if size > 1 and whole % size != 1 and extent % size != 1]
+    sizes = {ceil(whole / ceil(whole / most)) for most in (unit.shape.m >> k for k in range(2))}
+    return sorted(sizes, reverse=True)
 
 
 def _dim(tree: Tree, loop: Loop, contraction: Contraction) -> int | None:
