@@ -21,11 +21,11 @@ from msc.poly.contraction import Contraction, UnitProduct, contractions, unit_pr
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.intrinsics import sizes
 from msc.poly.schedule_tree.moves import chain, find, put, tensorise, with_blocks
-from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree, below, blocks, loops
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree, all_blocks, below, blocks, loops
 from msc.targets.abilities import BITS, Abilities, Role, Unit
 from msc.targets.machine import Machine
-
 
 _WORD = 32
 """Bits of the terms that lie side by side."""
@@ -93,42 +93,45 @@ def _by_instruction(
 
 
 def _by_function(model: KernelModel, tree: Tree, contraction: Contraction, unit: Unit) -> Iterator[Tree]:
-    """The tree whose tiles of a product a function of the unit computes whole, with as many rows as it takes or half of them.
+    """The tree whose tiles of a product a function of the unit computes: as many rows as it takes, or half of them.
 
-    Its terms are outermost, as it reads each factor once. Sums are on the stack. The statements beside it go over the rows one by one, along the same vectors.
+    Terms are outermost there, as it reads each factor once. Sums are on the stack, and the statements beside it go
+    over the rows one by one, along the same vectors.
     """
     paths = list(_paths(tree.body, contraction.statement, ()))
     lie = _lies_in_words(model, contraction, unit) if len(paths) == 1 and _takes(model, contraction, unit) else None
     if lie is None:
         return
-    (path,), (rows, columns) = paths, lie
-    start = max((k + 1 for k, loop in enumerate(path) if loop.tile is not None), default=0)
-    inner, around = path[start:], path[:start]
-    names = [next((loop.axis for loop in inner if _dim(tree, loop, contraction) == dim), "") for dim in (rows, columns)]
-    if not around or not all(names) or tuple(chain(inner[0])) != inner or any(loop.mark == "parallel" for loop in inner):
+    path = paths[0]
+    start = next(k for k in range(len(path) + 1) if _is_nest(path[k:]))
+    around, inner = path[:start], path[start:]
+    dims = {loop.axis: tree.axis(loop.axis).dims.get(contraction.statement) for loop in inner}
+    names = [next((axis for axis, dim in dims.items() if dim == wanted), "") for wanted in lie]
+    summed = [axis for axis, dim in dims.items() if dim in contraction.k]
+    apart = [axis for axis, dim in dims.items() if dim not in (*contraction.k, *lie)]
+    left = {loop.axis: loop.tile or 1 for loop in around} | dict.fromkeys(apart, 1)
+    points = sizes(model, tree, contraction, left)
+    if not all(names) or not summed or points["n"] > unit.shape.n or points["k"] > unit.shape.k:
         return
-    others = [loop for loop in inner if _dim(tree, loop, contraction) not in (rows, columns)]
-    if any(_dim(tree, loop, contraction) in contraction.n for loop in others):
-        return
-    apart = [loop.axis for loop in others if _dim(tree, loop, contraction) not in contraction.k]
-    summed = [loop.axis for loop in others if _dim(tree, loop, contraction) in contraction.k]
     nest = Block((Run((contraction.statement,)),))
-    for axis in reversed([*summed[1:], *names]):
-        nest = Block((Loop(axis, nest),))
-    nest = Block((Loop(summed[0], nest, mark="intrinsic", unit=unit.name),))
-    for axis in reversed(apart):
-        nest = Block((Loop(axis, nest),))
-    sums = array_names(model)[contraction.target]
+    for axis in reversed([*apart, *summed, *names]):
+        nest = Block((Loop(axis, nest, mark="intrinsic", unit=unit.name) if axis == summed[0] else Loop(axis, nest),))
     tiles = next((loop for loop in reversed(around) if loop.axis == names[0]), None)
-    for size in _heights(model.statements[contraction.statement].extents[rows], tiles, around, unit):
-        yield _with_function(tree, inner[0], nest.nodes[0], around[-1], tiles, size, sums)
+    for size in _heights(model.statements[contraction.statement].extents[lie[0]], tiles, around, unit):
+        yield _with_function(tree, inner[0], nest.nodes[0], tiles, size, array_names(model)[contraction.target])
 
 
-def _with_function(
-    tree: Tree, old: Loop, new: Node, innermost: Loop, tiles: Loop | None, size: int | None, sums: str
-) -> Tree:
+def _is_nest(path: Sequence[Loop]) -> bool:
+    """Whether loops over points are right in each other, with nothing beside them."""
+    return not path or (
+        tuple(chain(path[0])) == tuple(path) and all(loop.tile is None and loop.mark != "parallel" for loop in path)
+    )
+
+
+def _with_function(tree: Tree, old: Loop, new: Node, tiles: Loop | None, size: int | None, sums: str) -> Tree:
     """The tree with a function's loops, around which the sums are on the stack, and so many rows in a tile."""
-    rolled = {id(loop) for loop in loops(Tree((), innermost.body)) if loop.mark == "unroll"}
+    around = next(block for block in all_blocks(tree.body) if old in block.nodes)
+    rolled = {id(loop) for loop in loops(Tree((), around)) if loop.mark == "unroll"}
 
     def changed(node: Node) -> Node:
         if node is old:
@@ -149,9 +152,8 @@ def _lies_in_words(model: KernelModel, contraction: Contraction, unit: Unit) -> 
 
     Terms of a row of `a` lie side by side, and the words of `b` too along the columns.
     """
-    statement, terms = model.statements[contraction.statement], term_dimension(
-        model, model.statements[contraction.statement]
-    )
+    statement = model.statements[contraction.statement]
+    terms = term_dimension(model, statement)
     if terms is None or not contraction.m or not contraction.n or not unit.terms(statement.extents[terms]):
         return None
     rows, columns = contraction.m[-1], contraction.n[-1]
@@ -165,18 +167,13 @@ def _lies_in_words(model: KernelModel, contraction: Contraction, unit: Unit) -> 
     return (rows, columns) if along[terms] == 1 and along[rows] > 0 and across == 1 else None
 
 
-def _heights(extent: int, tiles: Loop | None, around: Sequence[Loop], unit: Unit) -> list[int | None]:
+def _heights(extent: int, tiles: Loop | None, around: Sequence[Loop], unit: Unit) -> Sequence[int | None]:
     """The rows of a tile: as many as divide an extent into tiles of about the same size; None where there is one."""
     if tiles is None:
         return [None] if extent <= unit.shape.m else []
     outside = [each.tile for each in around if each.axis == tiles.axis and each is not tiles and each.tile]
     whole = min((extent, *outside))
-    sizes = {ceil(whole / ceil(whole / most)) for most in (unit.shape.m >> k for k in range(2))}
-    return sorted(sizes, reverse=True)
-
-
-def _dim(tree: Tree, loop: Loop, contraction: Contraction) -> int | None:
-    return tree.axis(loop.axis).dims.get(contraction.statement)
+    return sorted({ceil(whole / ceil(whole / most)) for most in (unit.shape.m, unit.shape.m // 2)}, reverse=True)
 
 
 def _is_steps(tree: Tree, loop: Loop, contraction: Contraction) -> bool:
@@ -235,8 +232,8 @@ class _Search:
         """Tiles that the unit's memories hold: instructions, doubled along each role."""
         choices = [self._grown(axis) for axis in self._found.axes if axis.name in self._inner]
         names = [axis.name for axis in self._found.axes if axis.name in self._inner]
-        for sizes in product(*choices):
-            tiles = dict(zip(names, sizes, strict=True))
+        for each in product(*choices):
+            tiles = dict(zip(names, each, strict=True))
             if self._fits(tiles):
                 yield tiles
 

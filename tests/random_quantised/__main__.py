@@ -19,7 +19,7 @@ from tests.random_quantised.networks import MAKERS, case
 @click.option("--makers", type=names_of(list(MAKERS)), default=",".join(MAKERS), help="What is made.")
 def main(count: int, seed: int, machines: bool, makers: list[str]) -> None:
     """Make cases, run them by ONNX Runtime, the interpreter and as C, and print what differs."""
-    failed, makers = 0, ["network"] if machines else makers
+    failed, makers = 0, ["network", "wide"] if machines else makers
     for name in makers:
         for each in range(seed, seed + count):
             made = case(name, each)

@@ -20,7 +20,9 @@ from tests.targets.machines import MACHINES, Host
 
 VNNI = Host("znver4", "gcc", packages="gcc", native="x86_64")
 """512 bits and instructions that sum four products of bytes."""
-HOSTS = {"vnni": VNNI, **{name: MACHINES[name] for name in ("avx512", "avx2", "generic", "neon")}}
+TILES = Host(str(Path(__file__).with_name("tiles.toml")), "gcc", packages="gcc", native="x86_64")
+"""Tiles of memory (AMX), for products of any size."""
+HOSTS = {"vnni": VNNI, "tiles": TILES, **{name: MACHINES[name] for name in ("avx512", "avx2", "generic", "neon")}}
 """By name: the first sums bytes as they are, the next two in 16 bits, the others in 32."""
 
 

@@ -72,10 +72,10 @@ class _Network:
         limits = [self.w.constant(np.array(v, np.float32)) for v in (0.0, 1.5)]
         return self.w.node("Clip", [real, *limits])
 
-    def convolution(self, x: _Value) -> _Value:
+    def convolution(self, x: _Value, most_outputs: int = 12) -> _Value:
         w, (n, c, height, width) = self.w, x.shape
         group = c if w.flag() else 1
-        outputs = group * w.size(2) if group > 1 else w.size(12)
+        outputs = group * w.size(2) if group > 1 else w.size(most_outputs)
         kernel = [min(w.size(3), height), min(w.size(3), width)]
         pads = [int(w.rng.integers(0, k)) for k in (*kernel, *kernel)]
         stride = [w.size(2), w.size(2)]
@@ -138,4 +138,14 @@ def network(w: Writer) -> Case:
         x = steps[int(w.rng.integers(len(steps)))](x)
     if w.flag():
         x = net.dense(net.flattened(x))
+    return Case("network", w.model({w.nodes[-2].output[0]: net.dtype}), w.inputs, steps=1, share=0.01)
+
+
+@maker
+def wide(w: Writer) -> Case:
+    """An image of many channels through a convolution and a dense layer: words of terms are whole."""
+    net = _Network(w)
+    shape = [w.size(2), 4 * w.size(20), 1 + w.size(9), 1 + w.size(9)]
+    x = net.quantised(w.given(w.rng.normal(0, 0.7, shape).astype(np.float32)), shape, 2.0)
+    x = net.dense(net.flattened(net.convolution(x, 4 * w.size(20))))
     return Case("network", w.model({w.nodes[-2].output[0]: net.dtype}), w.inputs, steps=1, share=0.01)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from msc.runtime.toolchain import Toolchain
 from msc.targets.catalogue import machine_named
-from msc.targets.detection import detect_machine
+from msc.targets.detection import detect_cpu, detect_machine
 from msc.targets.machine import Machine
 
 
@@ -52,7 +52,8 @@ class Host:
             return f"this machine is no {self.native}"
         if not self.portable and machine_named("native").vector_bytes < self.target.vector_bytes:
             return f"this machine has no vectors of {self.target.vector_bytes} bytes"
-        return ""
+        absent = self.target.features - detect_cpu().flags
+        return f"this machine has no {', '.join(sorted(absent))}" if absent and not self.portable else ""
 
 
 _ARM = "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"

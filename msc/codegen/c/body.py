@@ -341,9 +341,7 @@ class FunctionEmitter:
         a_row, b_row, c_row = found.rows
         name, taps = tile_function(self.prelude, self.prelude.units[unit]), ", ".join(map(str, found.taps))
         sizes = ", ".join(map(str, found.sizes))
-        self.lines.add(
-            f"{name}({c}, {c_row}, {a}, {a_row}, {b}, {b_row}, {sizes}, (const int64_t[]){{{taps}}});"
-        )
+        self.lines.add(f"{name}({c}, {c_row}, {a}, {a_row}, {b}, {b_row}, {sizes}, (const int64_t[]){{{taps}}});")
         return True
 
     def _declare_interleaved(self, stores: Sequence[InterleavedStore]) -> None:

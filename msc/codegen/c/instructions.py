@@ -1,4 +1,4 @@
-"""Instructions of a machine (`[unit]`): on registers each is an inline function, on tiles of memory a function of loops.
+"""Instructions of a machine (`[unit]`): in registers an inline function, in memory one of loops over tiles.
 
 A lane of a factor has its terms side by side, the first one in the lowest bits. Where no instruction has as many lanes,
 and for C compilers without it, C computes what the unit does: the last product first.
@@ -83,7 +83,7 @@ class TileProduct:
     first: tuple[AccessOp, AccessOp, AccessOp]
     rows: tuple[int, int, int]
     sizes: tuple[int, int, int]
-    taps: tuple[int, ...]
+    taps: Sequence[int]
 
 
 def tile_product(op: ForOp, buffers: Callable[[SSAValue], CArrayType]) -> TileProduct | None:
@@ -92,56 +92,50 @@ def tile_product(op: ForOp, buffers: Callable[[SSAValue], CArrayType]) -> TilePr
     while isinstance(inner := nest[-1].body.block.first_op, ForOp) and inner is nest[-1].body.block.last_op:
         nest.append(inner)
     accesses = [each for each in nest[-1].body.block.ops if isinstance(each, AccessOp)]
-    if len(accesses) != _ACCESSES or any(loop.most_iterations is None for loop in nest):
-        return None
-    *_, c = accesses
-    a, b = (each for each in accesses[:-1] if each.buffer is not c.buffer)
     counts = [loop.most_iterations or 0 for loop in nest]
-    moves = [[_moves(each, loop, count, buffers) for each in (a, b, c)] for loop, count in zip(nest, counts, strict=True)]
-    rows, columns, terms, taps = (1, 0), 1, (1, 0), list[tuple[int, int, int]]()
-    c_row = 0
-    for count, (in_a, in_b, in_c) in zip(counts, moves, strict=True):
-        match in_a, in_b, in_c:
-            case (int(step),), (0,), (int(apart),):
-                rows, c_row = (count, step), apart
-            case (0,), (4,), (4,):
+    if len(accesses) != _ACCESSES or not all(counts):
+        return None
+    a, b = (each for each in accesses[:-1] if each.buffer is not accesses[-1].buffer)
+    operands = a, b, accesses[-1]
+    rows, columns, terms, taps = (1, 0, 0), 1, (1, 0), list[int]()
+    for loop, count in zip(nest, counts, strict=True):
+        match [_moves(each, loop, count, buffers(each.buffer)) for each in operands]:
+            case [(step,), (0,), (apart,)]:
+                rows = count, step, apart
+            case [(0,), (4,), (4,)]:
                 columns = count
-            case (1,), (1, int(group)), (0,):
+            case [(1,), (1, group), (0,)]:
                 terms = count, group
-            case (int(step),), (int(apart),), (0,):
-                taps.append((count, step, apart))
+            case [(step,), (apart,), (0,)]:
+                taps += [count, step, apart]
             case _:
                 return None
-    if len(taps) > _TAPS or terms[0] % 4 or columns > _COLUMNS:
+    if len(taps) > _TAPS or terms[0] % 4:
         return None
-    taps += [(1, 0, 0)] * (_TAPS - len(taps))
-    sizes = rows[0], columns, terms[0]
-    return TileProduct(nest, (a, b, c), (rows[1], terms[1], c_row), sizes, (*taps[0], *taps[1]))
+    taps += [1, 0, 0] * ((_TAPS - len(taps)) // 3)
+    return TileProduct(nest, operands, (rows[1], terms[1], rows[2]), (rows[0], columns, terms[0]), taps)
 
 
-_ACCESSES, _TAPS, _COLUMNS = 4, 2, 32
+_ACCESSES, _TAPS = 4, 6
+"""Loads of both factors and the sum, and a store; what two further loops over terms are told by."""
 
 
-def _moves(
-    access: AccessOp, loop: ForOp, count: int, buffers: Callable[[SSAValue], CArrayType]
-) -> tuple[int, ...] | None:
-    """The bytes that an iteration moves an access; 1 and the bytes of a word's row where words of terms lie in rows."""
-    buffer = buffers(access.buffer)
-    strides = buffer.known_strides
-    if any(stride is None for stride in strides):
-        return None
+def _moves(access: AccessOp, loop: ForOp, count: int, buffer: CArrayType) -> tuple[int, ...]:
+    """The bytes that an iteration moves an access; 1 and the bytes of a row where words of terms lie in rows."""
+    strides = [stride for stride in buffer.known_strides if stride is not None]
     where = [int(value is loop.variable) for value in access.indices]
+    if len(strides) < len(access.map.results):
+        return ()
 
     def at(iteration: int) -> int:
         index = access.map.eval([iteration * each for each in where], [])
-        return sum(k * (stride or 0) for k, stride in zip(index, strides, strict=True)) * buffer.item_bytes
+        return sum(k * stride for k, stride in zip(index, strides, strict=True)) * buffer.item_bytes
 
     places = [at(k) - at(0) for k in range(count)]
-    step = places[1] if count > 1 else 0
+    step, group = (places[k] if count > k else 0 for k in (1, _WORD // 8))
     if all(place == step * k for k, place in enumerate(places)):
         return (step,)
-    group = places[4] if count > 4 else 0
-    return (1, group) if all(place == k // 4 * group + k % 4 for k, place in enumerate(places)) else None
+    return (1, group) if all(place == k // 4 * group + k % 4 for k, place in enumerate(places)) else ()
 
 
 def tile_function(prelude: Prelude, unit: Unit) -> str:

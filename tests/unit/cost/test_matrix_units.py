@@ -45,7 +45,7 @@ def tiles(mark: str = " intrinsic cube") -> Tree:
 def cycles(machine: Machine, tree: Tree) -> float | None:
     around = statement_loops(tree)[0].around
     unit = unit_of(around, machine)
-    return None if unit is None else unit_cycles(tree, around, unit)
+    return None if unit is None else unit_cycles(tree, around, unit, product(40, 60, 50), 0)
 
 
 def test_each_instruction_takes_the_cycles_of_its_unit() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msc.codegen.c.instructions import instruction
+from msc.codegen.c.instructions import instruction, tile_function
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType
 from msc.targets.abilities import Unit
@@ -77,6 +77,63 @@ FLAGS = {
     "asimddp": "-march=armv8.2-a+dotprod", "avx2": "-mavx2", "avx512bw": "-mavx512bw",
 }  # fmt: skip
 """Flags of GCC for features."""
+
+
+TILES = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{{
+    static const int sizes[][5] = {{
+        {{1, 1, 4, 1, 1}}, {{17, 31, 100, 3, 2}}, {{64, 32, 192, 1, 1}}, {{33, 16, 52, 2, 3}}
+    }};
+    static uint8_t a[64 * 256 + 4096], b[64 * 128 + 8192];
+    static int32_t got[64][40], said[64][40];
+    for (unsigned k = 0; k < sizeof a; ++k)
+        a[k] = (uint8_t)rand();
+    for (unsigned k = 0; k < sizeof b; ++k)
+        b[k] = (uint8_t)rand();
+    for (int each = 0; each < 4; ++each) {{
+        const int *size = sizes[each];
+        const int64_t taps[6] = {{size[3], 256, 4096, size[4], 4, 128}};
+        for (int k = 0; k < 64 * 40; ++k)
+            (&got[0][0])[k] = (&said[0][0])[k] = rand();
+        {own}(&got[0][0], 160, a, 200, b, 128, size[0], size[1], size[2], taps);
+        for (int m = 0; m < size[0]; ++m)
+            for (int n = 0; n < size[1]; ++n)
+                for (int p = 0; p < size[3]; ++p)
+                    for (int q = 0; q < size[4]; ++q)
+                        for (int k = 0; k < size[2]; ++k)
+                            said[m][n] += (({a} *)a)[m * 200 + p * 256 + q * 4 + k] *
+                                (({b} *)b)[k / 4 * 128 + n * 4 + k % 4 + p * 4096 + q * 128];
+        if (memcmp(got, said, sizeof got) != 0)
+            return printf("sizes %d\\n", each), 1;
+    }}
+    return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "unit", [unit for unit in shipped()["sapphirerapids"].units if unit.is_function], ids=lambda unit: unit.name
+)
+def test_the_c_of_each_function_is_its_definition(tmp_path: Path, unit: Unit) -> None:
+    """With tiles where the processor has them, and as C compilers without tiles see it."""
+    prelude, machine, path = Prelude(), shipped()["sapphirerapids"], tmp_path / "tiles.c"
+    names = {"own": tile_function(prelude, unit), "a": TYPES[unit.a.types[0]], "b": TYPES[unit.b.types[0]]}
+    path.write_text(prelude.text() + TILES.format(**names), encoding="utf-8")
+    for flags in ([], ["-mamx-tile", "-mamx-int8"])[: 1 + _runs_here(unit, machine)]:
+        if machine.architecture not in ("", detect_cpu().architecture):
+            pytest.skip("tiles are of x86-64")
+        command = ["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", *flags, "-o", tmp_path / "tiles", path]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+        run = subprocess.run([tmp_path / "tiles"], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout
+
+
+TYPES = {"ui8": "uint8_t", "i8": "int8_t"}
 
 
 def compiler_of(machine: Machine) -> tuple[str, list[str]]:
