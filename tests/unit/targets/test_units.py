@@ -115,11 +115,13 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(
-    "unit", [unit for unit in shipped()["sapphirerapids"].units if unit.is_function], ids=lambda unit: unit.name
-)
-def test_the_c_of_each_function_is_its_definition(tmp_path: Path, unit: Unit) -> None:
+FUNCTIONS = {unit.name: unit for unit in shipped()["sapphirerapids"].units if unit.is_function}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_c_of_each_function_is_its_definition(tmp_path: Path, name: str) -> None:
     """With tiles where the processor has them, and as C compilers without tiles see it."""
+    unit = FUNCTIONS[name]
     prelude, machine, path = Prelude(), shipped()["sapphirerapids"], tmp_path / "tiles.c"
     names = {"own": tile_function(prelude, unit), "a": TYPES[unit.a.types[0]], "b": TYPES[unit.b.types[0]]}
     path.write_text(prelude.text() + TILES.format(**names), encoding="utf-8")
