@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from msc.frontend import settings
+from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.modes import get_context, set_context
 from msc.support import processors
@@ -444,3 +445,7 @@ class mstx:
         """No effect."""
         if range_id or not domain:
             raise ApiValueError("MSC0896", f"range_end: there is no range {range_id} of {domain!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return elsewhere("MindSpore's modules of devices", name, __all__)

@@ -9,7 +9,7 @@ import numpy as np
 from msc.frontend.boundary import publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.changes import Changes
-from msc.frontend.dtypes import DType, of_numpy
+from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete, value_of
 from msc.support.wording import a
@@ -109,12 +109,21 @@ class Parameter(Tensor):
         """Give the parameter another value; converted to its element type, of its shape unless `slice_shape`."""
         value = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
         if slice_shape and isinstance(value.content, np.ndarray):
-            self.content = value.content.astype(self.dtype.numpy)  # pyright: ignore[reportIncompatibleVariableOverride]
-            Changes.count += 1
-            self.version += 1
+            self._become(value.content.astype(self.dtype.numpy))
         else:
             self.replace(value_of(value.astype(self.dtype)).content)
         return self
+
+    def set_dtype(self, dtype: DTypeLike) -> Parameter:
+        """Convert the parameter itself to another element type. Raises MSC0801."""
+        self._become(concrete(self, "set_dtype()").astype(as_dtype(dtype).numpy))
+        return self
+
+    def _become(self, content: Array) -> None:
+        """Have elements of another shape or type."""
+        self.content = content  # pyright: ignore[reportIncompatibleVariableOverride]
+        Changes.count += 1
+        self.version += 1
 
     @property
     def data(self) -> Parameter:

@@ -16,6 +16,7 @@ from typing import Any
 
 from msc.dialects.arrays import Array
 from msc.dialects.ranks import current_ranks, install, unmet
+from msc.frontend.boundary import elsewhere
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.support.argument_values import described
 
@@ -230,3 +231,7 @@ def destroy_group(group: str) -> None:
     if group_of(group, "destroy_group") in _WORLD:
         raise ApiValueError("MSC0895", f"destroy_group: '{group}' has all processes and stays", help="release() ends")
     _groups.pop(group, None)
+
+
+def __getattr__(name: str) -> Any:
+    return elsewhere("msc.communication", name, __all__)

@@ -6,6 +6,7 @@ Arithmetic, indexing and all other methods are attached by `msc.ops`, which know
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -269,11 +270,9 @@ class Tensor:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise ApiAttributeError(
-            "MSC0805",
-            f"a Tensor has no attribute '{name}'",
-            help=hint(name, [n for n in dir(type(self)) if not n.startswith("_")]),
-        )
+        advice = import_module("msc.mindspore.refusals").member_advice(type(self), name)
+        known = [n for n in dir(type(self)) if not n.startswith("_")]
+        raise ApiAttributeError("MSC0805", f"a Tensor has no attribute '{name}'", help=advice or hint(name, known))
 
     if TYPE_CHECKING:  # attached by msc.ops
 

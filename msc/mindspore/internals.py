@@ -17,6 +17,7 @@ from msc.frontend import dtypes, initializers, tensor
 from msc.frontend.boundary import elsewhere
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiValueError
+from msc.frontend.modes import Hooks
 from msc.frontend.tensor import Tensor
 from msc.mindspore import checkparam
 from msc.nn import activation, normalisation, recurrent
@@ -28,7 +29,7 @@ T = TypeVar("T")
 __all__ = [
     "AMP_AUTO_BLACK_LIST", "AMP_AUTO_WHITE_LIST", "AMP_PRIM_ARG_TABLE", "JitConfig", "RNNCellBase", "StubTensor",
     "Tensor", "Validator", "cell_attr_register", "cells_compile_cache", "from_dlpack", "grad_scale", "lazy_inline",
-    "no_inline", "rearrange_inputs", "shard_grad_scale", "tensor_operator_registry", "tensor_to_ms_type",
+    "no_inline", "rearrange_inputs", "recompute", "shard_grad_scale", "tensor_operator_registry", "tensor_to_ms_type",
     "tensor_to_np_type", "to_dlpack",
 ]  # fmt: skip
 
@@ -95,6 +96,11 @@ def lazy_inline() -> None:
 @_decorator
 def no_inline() -> None:
     """A function itself: msc inlines as kernels need it."""
+
+
+def recompute(block: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """What a Cell gives, whose activations are computed again for the gradient."""
+    return Hooks.recompute(lambda: block(*args, **keywords), True)
 
 
 def rearrange_inputs(func: Callable[..., T]) -> Callable[..., T]:

@@ -18,10 +18,16 @@ _TABLE: Mapping[str, str] = {
     "msc.common.dtype": (
         "Float Int QuantDtype TensorType Tuple dtype_to_pytype get_py_obj_dtype list_ number number_type string "
         "tensor_type tuple_ type_none np_dtype byte double half intc intp long short single ubyte uint uintc uintp "
-        "ushort float8_e4m3fn float8_e5m2 hifloat8 qint4x2 complex64 complex128"
+        "bfloat16 dtype_to_nptype float_ int_ pytype_to_dtype ushort float8_e4m3fn "
+        "float8_e5m2 hifloat8 qint4x2 complex64 complex128"
     ),
+    "msc.ops": "is_tensor",
+    "msc": "from_numpy load jit_class set_recursion_limit",
     "msc.train.dataset_helper": "DatasetHelper connect_network_with_dataset",
     "msc.train.serialization": "async_ckpt_thread_status ckpt_to_safetensors safetensors_to_ckpt",
+    "msc.numpy": "allclose",
+    "msc.frontend.process_group": "get_rank get_process_group_ranks",
+    "msc.ops.collectives": "barrier",
     "msc.frontend.randomness": "initial_seed manual_seed",
     "msc.ops.sparse": "COOTensor CSRTensor RowTensor",
     "msc.ops.philox": "get_rng_state set_rng_state",
@@ -38,6 +44,10 @@ def find(name: str) -> Any:
     if name in ALIASES:
         module = import_module(ALIASES[name])
         return module if module.__name__ == f"msc.{name}" else getattr(module, name)
+    if name.endswith("_") and not name.startswith("_"):
+        method = getattr(import_module("msc.ops").Tensor, name, None)
+        if method is not None:
+            return method
     internals = import_module(_INTERNALS)
     if name in internals.__all__ or (name.startswith("_") and name in vars(internals)):
         return vars(internals)[name]

@@ -74,7 +74,8 @@ _TABLE: Mapping[str, str] = {
     "msc.frontend.log": "log",
     "msc": "version run_check",
     _INTERNALS: (
-        "_c_expression _extends utils multiprocessing boost boost.boost_cell_wrapper common._register_for_tensor "
+        "_c_expression _extends utils mint.distributed "
+        "multiprocessing boost boost.boost_cell_wrapper common._register_for_tensor "
         "common._stub_tensor common.np_dtype common.sparse_tensor nn.optim.thor nn.optim.tft_wrapper ops._op_impl "
         "ops._op_impl.cpu ops._tracefunc ops.op_info_register ops.operations._csr_ops ops.operations._quant_ops "
         "ops.operations._thor_ops ops.vm_impl_registry parallel._tensor rewrite train.node_strategy_pb2 "

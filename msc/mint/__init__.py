@@ -221,7 +221,6 @@ __all__ = list(_PUBLIC)
 publish(globals(), __all__, "mint")
 
 _MODULES = ("nn", "optim", "linalg", "special", "distributed")
-_LINALG = ("matrix_norm", "vector_norm", "det", "inv")
 
 
 def __getattr__(name: str) -> Any:
@@ -229,4 +228,8 @@ def __getattr__(name: str) -> Any:
 
     if name in _MODULES:
         return import_module(f"msc.mint.{name}")
+    for module in ("nn", "nn.functional", "optim", "linalg"):
+        found = import_module(f"msc.mint.{module}")
+        if name in found.__all__:
+            return getattr(found, name)
     return elsewhere("msc.mint", name, __all__)

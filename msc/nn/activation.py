@@ -16,7 +16,7 @@ from msc.support.wording import a
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "FastGelu", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink",
     "Softmax", "Softmax2d", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
 ]  # fmt: skip
 
@@ -242,3 +242,16 @@ def activation_of(value: Activation) -> Cell | Callable[[Any], Any] | None:
     if value is None or callable(value):
         return value
     raise ApiTypeError("MSC0825", f"an activation is a name or a Cell, not {a(type(value).__name__)}")
+
+
+class RReLU(Cell):
+    """x, below 0 times a slope that is drawn between two numbers; in evaluation times their mean."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+        super().__init__()
+        self.lower, self.upper = lower, upper
+
+    def construct(self, x: Tensor) -> Tensor:
+        if self.training:
+            return ops.rrelu(x, self.lower, self.upper)
+        return ops.leaky_relu(x, (self.lower + self.upper) / 2)

@@ -22,7 +22,8 @@ from msc.ops.windows import Sizes
 __all__ = [
     "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Dense", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
     "Embedding", "Flatten", "Identity", "Linear", "Pad", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
-    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "Upsample", "ZeroPad2d",
+    "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Upsample",
+    "ZeroPad2d",
 ]  # fmt: skip
 
 
@@ -295,3 +296,15 @@ class PixelUnshuffle(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.pixel_unshuffle(x, self.downscale_factor)
+
+
+class ReflectionPad3d(ReflectionPad1d):
+    """Volumes mirrored at their borders."""
+
+    AXES = 3
+
+
+class ReplicationPad3d(ReplicationPad1d):
+    """The elements at the borders of volumes repeated."""
+
+    AXES = 3

@@ -19,6 +19,7 @@ from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.settings import unused
 from msc.frontend.tensor import Tensor
 from msc.nn.hooks import CellHooks, Handle, called
+from msc.nn.members import CellMembers
 from msc.support.diagnostics import did_you_mean
 from msc.support.other_frameworks import advice_for
 from msc.support.torch_names import hint
@@ -56,7 +57,7 @@ def public_initialiser(function: FunctionT) -> FunctionT:
     return public(function, "Cell")
 
 
-class Cell(metaclass=CountedType):
+class Cell(CellMembers, metaclass=CountedType):
     """A part of a network. A subclass assigns parameters and cells to attributes and writes `construct`.
 
     An attribute's name is the name of the parameter or cell: `conv1.weight` is `weight` of the cell `conv1`.
@@ -232,7 +233,8 @@ class Cell(metaclass=CountedType):
             if name in vars(kind).get("MEMBERS", ()):
                 return vars(kind)["MEMBERS"][name](self)
         known = [*own["_params"], *own["_cells"], *(n for n in dir(self) if not n.startswith("_"))]
-        raise ApiAttributeError("MSC0821", f"{type(self).__name__} has no attribute '{name}'", help=hint(name, known))
+        advice = import_module("msc.mindspore.refusals").member_advice(type(self), name) or hint(name, known)
+        raise ApiAttributeError("MSC0821", f"{type(self).__name__} has no attribute '{name}'", help=advice)
 
     def __delattr__(self, name: str) -> None:
         Changes.count += 1

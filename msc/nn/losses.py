@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from msc import ops
 from msc.frontend.tensor import Tensor
+from msc.nn.activation import get_activation
 from msc.nn.arguments import checked, word
 from msc.nn.cell import Cell
 from msc.ops.losses import at_least_0, reduced
@@ -16,7 +17,8 @@ from msc.ops.sequence_losses import Lengths
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss",
     "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LossBase", "MAELoss", "MSELoss",
-    "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",
+    "MarginRankingLoss", "MultiClassDiceLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultilabelMarginLoss",
+    "NLLLoss",
     "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
@@ -235,6 +237,27 @@ class DiceLoss(LossBase):
         overlap = ops.sum(ops.mul(logits, label))
         union = ops.add(ops.sum(ops.square(logits)), ops.sum(ops.square(label)))
         return ops.sub(1.0, ops.div(ops.mul(overlap, 2.0), ops.add(union, self.smooth)))
+
+
+class MultiClassDiceLoss(LossBase):
+    """The mean of `DiceLoss` of the classes, whose logits pass an activation; `weights` are of classes."""
+
+    def __init__(
+        self, weights: Tensor | None = None, ignore_indiex: int | None = None, activation: Any = "softmax"
+    ) -> None:
+        super().__init__()
+        self.weights, self.ignore_indiex = weights, ignore_indiex
+        self.activation = get_activation(activation) if isinstance(activation, str) else activation
+        self.binarydiceloss = DiceLoss()
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        logits = logits if self.activation is None else self.activation(logits)
+        total = ops.zeros((), logits.dtype)
+        for i in range(label.shape[1]):
+            if i != self.ignore_indiex:
+                loss = self.binarydiceloss(logits[:, i], label[:, i])
+                total = total + (loss if self.weights is None else loss * self.weights[i])
+        return total / label.shape[1]
 
 
 class CTCLoss(LossBase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from msc.nn.convolution import Conv2d
 from msc.nn.normalisation import BatchNorm1d, BatchNorm2d
 
 __all__ = [
-    "PSNR", "SSIM", "CentralCrop", "ClipByNorm", "Conv2dBnAct", "DenseBnAct", "MatMul", "Moments", "Norm",
-    "OneHot", "Range", "ReduceLogSumExp", "SyncBatchNorm", "Tril", "Triu",
+    "PSNR", "SSIM", "CentralCrop", "ClipByNorm", "Conv2dBnAct", "DenseBnAct", "DiGamma", "IGamma", "ImageGradients",
+    "L1Regularizer", "LBeta", "LGamma", "MatDet", "MatInverse", "MatMul", "MatrixDiag", "MatrixDiagPart",
+    "MatrixSetDiag", "Moments", "Norm", "OneHot", "Range", "ReduceLogSumExp", "ResizeBilinear", "SyncBatchNorm",
+    "Tril", "Triu",
 ]  # fmt: skip
 
 
@@ -281,3 +283,63 @@ def _activation(given: Activation, alpha: float) -> Any:
     if given.lower() == "leakyrelu":
         made.alpha = alpha
     return made
+
+
+def _cell(name: str, function: Callable[..., Any], description: str) -> type[Cell]:
+    """A layer without arguments that calls a function."""
+
+    def construct(self: Cell, *inputs: Tensor) -> Any:
+        del self
+        return function(*inputs)
+
+    return type(name, (Cell,), {"__doc__": description, "__module__": __name__, "construct": construct})
+
+
+def _log_beta(x: Tensor, y: Tensor) -> Tensor:
+    return ops.lgamma(x) + ops.lgamma(y) - ops.lgamma(x + y)
+
+
+def _image_gradients(images: Tensor) -> tuple[Tensor, Tensor]:
+    if images.ndim != 4:
+        raise ApiValueError("MSC0201", f"ImageGradients: images have shape {images.shape}, not [n, c, h, w]")
+    dy = ops.pad(images[:, :, 1:] - images[:, :, :-1], (0, 0, 0, 1))
+    return dy, ops.pad(images[:, :, :, 1:] - images[:, :, :, :-1], (0, 1, 0, 0))
+
+
+DiGamma = _cell("DiGamma", ops.digamma, "The derivative of the logarithm of the gamma function.")
+LGamma = _cell("LGamma", ops.lgamma, "The logarithm of the gamma function.")
+IGamma = _cell("IGamma", ops.igamma, "The incomplete gamma function of a and x, over the whole.")
+LBeta = _cell("LBeta", _log_beta, "The logarithm of the beta function.")
+MatDet = _cell("MatDet", ops.det, "The determinants of matrices.")
+MatInverse = _cell("MatInverse", ops.inverse, "The inverses of matrices.")
+MatrixDiag = _cell("MatrixDiag", ops.matrix_diag, "Matrices with vectors on the diagonal.")
+MatrixDiagPart = _cell("MatrixDiagPart", ops.matrix_diag_part, "The diagonals of matrices.")
+MatrixSetDiag = _cell("MatrixSetDiag", ops.matrix_set_diag, "Matrices with other diagonals.")
+ImageGradients = _cell("ImageGradients", _image_gradients, "Differences of images downwards and to the right.")
+
+
+class L1Regularizer(Cell):
+    """The sum of absolute values, times a scale."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def construct(self, weights: Tensor) -> Tensor:
+        return ops.sum(ops.abs(weights)) * self.scale
+
+
+class ResizeBilinear(Cell):
+    """Images in another size, which `size` or `scale_factor` says, by linear interpolation."""
+
+    def __init__(self, half_pixel_centers: bool = False) -> None:
+        super().__init__()
+        self.half_pixel_centers = half_pixel_centers
+
+    def construct(
+        self, x: Tensor, size: Any = None, scale_factor: int | None = None, align_corners: bool = False
+    ) -> Tensor:
+        if (size is None) == (scale_factor is None):
+            raise ApiValueError("MSC0203", "ResizeBilinear takes a size or a scale_factor")
+        wanted = (x.shape[2] * scale_factor, x.shape[3] * scale_factor) if scale_factor else tuple(size)
+        return ops.ResizeBilinearV2(align_corners, self.half_pixel_centers)(x, wanted)

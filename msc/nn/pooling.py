@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from msc import ops
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Tensor
 from msc.nn.arguments import positive, word
@@ -13,7 +14,8 @@ from msc.ops.windows import Sizes, adaptive_pool, in_format, pooling, spread
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d",
+    "MaxPool3d",
 ]  # fmt: skip
 
 
@@ -226,3 +228,22 @@ class AdaptiveMaxPool3d(AdaptiveAvgPool3d):
     """The largest elements of parts of volumes."""
 
     KIND: ClassVar[str] = "max"
+
+
+class LPPool1d(Cell):
+    """The norms of windows along the last axis, of an order: the roots of the sums of powers."""
+
+    FUNCTION: ClassVar[Any] = staticmethod(ops.lp_pool1d)
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.FUNCTION(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(LPPool1d):
+    """The norms of windows of images, of an order."""
+
+    FUNCTION: ClassVar[Any] = staticmethod(ops.lp_pool2d)

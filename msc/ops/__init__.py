@@ -52,4 +52,6 @@ from msc.ops.summaries import *
 from msc.ops.unary import *
 from msc.ops.windows import *
 
+from msc.ops import members as members  # isort: skip  # methods of tensors that are functions of what stands above
+
 boundary.surface(globals(), "ops")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from msc.frontend import dtypes
-from msc.frontend.errors import ApiValueError
+from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor, concrete
 from msc.ops import activation, arithmetic, comparison, joining, random, selection, shapes, unary
 from msc.ops.primitive import operator
@@ -77,6 +77,10 @@ def _decode(
     limit = abs(float(np.log(wh_ratio_clip)))
     gw, gh = (size * unary.exp(activation.clamp(d, -limit, limit)) for size, d in ((pw, dw), (ph, dh)))
     gx, gy = px + pw * dx, py + ph * dy
+    if isinstance(max_shape, Tensor):
+        raise ApiTypeError(
+            "MSC0811", "BoundingBoxDecode: max_shape is a Tensor; it takes two numbers, as in (768, 1280)"
+        )
     bottom, right = float(max_shape[0]), float(max_shape[1])
     corners = (
         (gx - gw * 0.5 + 0.5, right),

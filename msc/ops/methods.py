@@ -123,7 +123,7 @@ def is_contiguous(self: Tensor) -> bool:
     return True
 
 
-def _changing(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def changing(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method with `_` behind its name: the tensor gets the result as its value."""
 
     def change(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
@@ -155,7 +155,7 @@ for _name, _function in {
     "zero_": _zeroed,
     "copy_": _copied_from,
 }.items():
-    tensor_method(_name)(_changing(_function))
+    tensor_method(_name)(changing(_function))
 
 
 @tensor_method("assign_value")

@@ -236,9 +236,16 @@ def tile(input: Tensor, dims: Sizes) -> Tensor:
 # Element types.
 
 
-@tensor_method("astype", "to", "type", "set_dtype")
+@tensor_method("astype", "to", "type")
 def _astype(self: Tensor, dtype: DTypeLike, copy: bool = True) -> Tensor:
     return cast_to(self, as_dtype(dtype))
+
+
+@tensor_method("set_dtype")
+def _set_dtype(self: Tensor, dtype: DTypeLike) -> Tensor:
+    """The tensor itself, with its elements in another element type."""
+    self.replace(cast_to(self, as_dtype(dtype)).content)
+    return self
 
 
 def cast(input: Tensor, dtype: DTypeLike) -> Tensor:

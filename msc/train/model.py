@@ -9,6 +9,7 @@ import inspect
 import os
 from collections.abc import Sequence
 from contextlib import closing
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.dataset.iterators import Prefetched
 from msc.frontend.boundary import elsewhere
-from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.parallel import get_auto_parallel_context, is_distributed
 from msc.frontend.process_group import broadcast_from_first, exchanged_by_all, get_group_size
 from msc.frontend.settings import unused
@@ -100,6 +101,12 @@ class Model:
         self._eval_indexes = (0, 1, 2) if self._eval_indexes is None else self._eval_indexes
         return WithEvalCell(self._network, self._loss)
 
+    def __getattr__(self, name: str) -> Any:
+        advice = import_module("msc.mindspore.refusals").member_advice(type(self), name)
+        if advice is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise ApiAttributeError("MSC0876", f"Model has no attribute '{name}'", help=advice)
+
     @property
     def train_network(self) -> Cell:
         """The cell of a training step."""
@@ -114,6 +121,20 @@ class Model:
     def eval_network(self) -> Cell | None:
         """The cell of an evaluation."""
         return self._eval_network
+
+    def build(
+        self,
+        train_dataset: Dataset | None = None,
+        valid_dataset: Dataset | None = None,
+        sink_size: int = -1,
+        epoch: int = 1,
+        sink_mode: bool = True,
+    ) -> None:
+        """Look at the data sets; graphs are compiled in the first step. Raises MSC0876."""
+        del sink_size, epoch, sink_mode
+        for name, dataset in (("train_dataset", train_dataset), ("valid_dataset", valid_dataset)):
+            if dataset is not None:
+                self._check_dataset(name, dataset)
 
     # Training.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _NAMES: dict[str, str] = {
     "it gives integers, booleans, text or no tensor at all": (
+        "a.allclose a.const_arg a.data_ptr a.device a.get_bytes a.is_meta a.is_pinned a.is_shared a.searchsorted "
+        "a.storage_offset a.stride a.unique_with_pad "
         "ops.CheckValid ops.FloatStatus ops.NMSWithMask ops.RandomChoiceWithMask ops.make_range ops.tuple_len "
         "ops.sequence_mask ops.truncate_div ops.heaviside "
         "ops.ApproximateEqual ops.Argmax ops.Argmin ops.BitwiseAnd ops.BitwiseOr ops.BitwiseXor ops.DType "
@@ -43,6 +45,8 @@ _NAMES: dict[str, str] = {
         "mnp.unravel_index "
     ),
     "it moves, copies or chooses elements; the operation is compared in tests/unit/graph/autodiff": (
+        "a.H a.choose a.conj a.data a.fill_diagonal a.index_put a.kthvalue a.mH a.move_to a.resize a.select "
+        "nn.MatrixDiag nn.MatrixDiagPart nn.MatrixSetDiag nn.ReflectionPad3d nn.ReplicationPad3d nn.ResizeBilinear "
         "ops.block_diag ops.column_stack ops.diag_embed ops.dsplit ops.hsplit ops.vsplit ops.repeat_elements "
         "mnp.take_along_axis nn.CentralCrop nn.Tril nn.Triu "
         "ops.BroadcastTo ops.Cast ops.Concat ops.Depend ops.DepthToSpace ops.Diag ops.ExpandDims ops.Flatten "
@@ -85,6 +89,7 @@ _NAMES: dict[str, str] = {
         "mnp.rollaxis nn.ChannelShuffle nn.EmbeddingLookup nn.Roll nn.Unflatten nn.Unfold "
     ),
     "it is linear in each argument, without special points; the operation is compared in tests/unit/graph/autodiff": (
+        "a.cross a.index_add a.sum_to_size nn.ImageGradients "
         "ops.BatchMatMul ops.BiasAdd ops.Conv2D ops.Conv3D ops.IndexAdd ops.MatMul ops.MatMulExt ops.ScatterNd "
         "ops.TensorScatterAdd ops.TensorScatterElements ops.TensorScatterSub ops.TensorScatterUpdate "
         "ops.UnsortedSegmentSum ops.addmm ops.addmv ops.baddbmm ops.batch_matmul ops.bias_add ops.bmm ops.conv1d "
@@ -101,6 +106,7 @@ _NAMES: dict[str, str] = {
         "ops.inplace_sub ops.rotary_position_embedding ops.vecdot mnp.ediff1d mnp.gradient mnp.multi_dot nn.BiDense "
     ),
     "it makes a tensor of sizes, numbers or random numbers": (
+        "a.bernoulli a.cauchy a.log_normal a.new_empty a.new_full a.uniform "
         "ops.ScalarToTensor ops.UniformInt ops.UniformReal mnp.rand mnp.randint mnp.randn nn.OneHot nn.Range "
         "ops.Dropout ops.Eye ops.Fill ops.FillV2 ops.LinSpace ops.Ones ops.OnesLike ops.Range ops.StandardNormal "
         "ops.Tensor ops.Zeros ops.ZerosLike ops.arange ops.bernoulli ops.dropout ops.dropout1d ops.dropout2d "
@@ -119,6 +125,9 @@ _NAMES: dict[str, str] = {
         "ops.standard_laplace mnp.bartlett mnp.blackman mnp.geomspace mnp.hamming mnp.hanning mnp.tri "
     ),
     "it changes a tensor or a parameter where it lies; the function without the change is compared": (
+        "a.addmm_ a.bernoulli_ a.erfinv_ a.exp_ a.exponential_ a.fill_diagonal_ a.floor_ a.floor_divide_ a.index_add_ "
+        "a.index_copy_ a.index_fill_ a.index_put_ a.log_ a.masked_fill_ a.masked_scatter_ a.normal_ a.put_ a.random_ "
+        "a.remainder_ a.requires_grad_ a.scatter_ a.scatter_add_ a.sigmoid_ a.sign_ a.tanh_ a.to_ a.uniform_ "
         "ops.ScatterAdd ops.ScatterNdAdd ops.ScatterNdUpdate ops.ScatterSub ops.ScatterUpdate ops.scatter_nd_sub "
         "ops.Assign ops.AssignAdd ops.AssignSub ops.assign ops.assign_add ops.assign_sub a.add_ a.assign_value "
         "a.clamp_ a.copy_ a.div_ a.fill_ a.init_data a.mul_ a.pow_ a.sub_ a.zero_ "
@@ -142,6 +151,7 @@ _NAMES: dict[str, str] = {
         "nn.TimeDistributed nn.VirtualDatasetCellTriple nn.Vjp nn.WithGradCell "
     ),
     "it is a metric, an optimizer or a schedule": (
+        "nn.ASGD nn.AdaFactor nn.LARS nn.LazyAdam nn.Rprop "
         "nn.Accuracy nn.Adagrad nn.Adam nn.AdamWeightDecay nn.ConfusionMatrix nn.CosineDecayLR "
         "nn.CosineSimilarity nn.ExponentialDecayLR nn.F1 nn.FTRL nn.Fbeta nn.InverseDecayLR nn.Lamb "
         "nn.LearningRateSchedule nn.Loss nn.MAE nn.MSE nn.Metric nn.Momentum nn.NaturalExpDecayLR nn.Optimizer "
@@ -154,6 +164,8 @@ _NAMES: dict[str, str] = {
         "ops.ApplyProximalGradientDescent ops.ApplyRMSProp ops.SGD "
     ),
     "it is made of functions that are compared": (
+        "a.qr a.triangular_solve nn.DiGamma nn.IGamma nn.L1Regularizer nn.LBeta nn.LGamma nn.MatDet nn.MatInverse "
+        "nn.MultiClassDiceLoss nn.RReLU "
         "ops.AdaptiveAvgPool2D ops.BoundingBoxDecode ops.BoundingBoxEncode ops.iou ops.lp_norm ops.aminmax "
         "ops.diff ops.dist ops.fmax ops.fmin ops.ger ops.hypot ops.logaddexp ops.nan_to_num ops.nansum ops.sinc "
         "ops.truncate_mod mnp.cbrt mnp.norm nn.ClipByNorm nn.Conv2dBnAct nn.DenseBnAct nn.MatMul nn.Moments "

@@ -17,6 +17,13 @@ ALLOWED = {
     ("lu_unpack", "unpack_data"),  # what is not asked for is given as well
     ("lu_unpack", "unpack_pivots"),
     ("pinv", "hermitian"),  # one way serves all matrices
+    ("set_comm_fusion", "fusion_type"),  # nothing is sent that could be joined
+    ("set_comm_fusion", "recurse"),
+    ("set_broadcast_flag", "mode"),  # ranks begin with equal parameters
+    ("build", "sink_size"),  # graphs are compiled in the first step
+    ("build", "epoch"),
+    ("build", "sink_mode"),
+    ("move_to", "blocking"),  # there is nothing to wait for
     ("add_flags", "flags"),  # graphs depend on the code of a function alone
     ("is_complex", "input"),  # elements are real
     ("topk", "sorted"),  # the largest always come in order

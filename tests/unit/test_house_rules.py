@@ -18,8 +18,8 @@ MINDSPORE_COMMON = ROOT / "msc" / "common"
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
 OF_MINDSPORE = set(
-    "Adadelta Adagrad Adam Constant Event Identity Invert Layout Linear Normal OneHot Optimizer Pad ParameterUpdate "
-    "Range ReduceLROnPlateau SGD Unfold Uniform".split()
+    "ASGD Adadelta Adagrad Adam Constant Event Identity Invert Layout Linear Normal OneHot Optimizer Pad "
+    "ParameterUpdate Range ReduceLROnPlateau Rprop SGD Unfold Uniform".split()
 )
 """Names that MindSpore has in several modules: initializers, cells, transforms, distributions, `mint`."""
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}

@@ -19,6 +19,7 @@ from msc.nn.cell import Cell
 from msc.support.argument_values import described
 
 __all__ = [
+    "ASGD",
     "SGD",
     "Adadelta",
     "Adagrad",
@@ -29,6 +30,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
 ]
 
@@ -437,3 +439,62 @@ class RMSprop(Optimizer):
 
 
 from msc.experimental.optim import lr_scheduler as lr_scheduler  # noqa: E402
+
+
+class ASGD(Optimizer):
+    """As `nn.ASGD`: a rate that falls with the step, and the mean of the values in `ax`."""
+
+    STATES = ("ax", "eta")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+    ) -> None:
+        options = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "maximize": maximize})
+
+    def updated(
+        self, group: dict[str, Any], number: int, value: Tensor, gradient: Tensor, rate: Tensor, step: Tensor
+    ) -> Tensor:
+        gradient, lambd = _decayed(group, value, gradient), group["lambd"]
+        eta = ops.where(step <= 1.0, rate, self.state("eta", number))
+        new = value * (1.0 - eta * lambd) - eta * gradient
+        share = 1.0 / ops.maximum(step - 1.0 - group["t0"], Tensor(1.0, dtypes.float32))
+        mean = self.state("ax", number)
+        self.keep("ax", number, ops.where(share >= 1.0, new, mean + (new - mean) * share))
+        self.keep("eta", number, ops.ones_like(value) * (rate / ops.pow(1.0 + rate * lambd * step, group["alpha"])))
+        return new
+
+
+class Rprop(Optimizer):
+    """As `nn.Rprop`: a step of its own for each element, longer while its gradient keeps its sign."""
+
+    STATES = ("prev", "step_size")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0),
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
+
+    def updated(
+        self, group: dict[str, Any], number: int, value: Tensor, gradient: Tensor, rate: Tensor, step: Tensor
+    ) -> Tensor:
+        (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
+        turn = gradient * self.state("prev", number)
+        factor = ops.where(turn > 0, longer, ops.where(turn < 0, shorter, ops.ones_like(turn)))
+        size = ops.where(step <= 1.0, ops.ones_like(value) * rate, self.state("step_size", number)) * factor
+        size = self.keep("step_size", number, ops.clamp(size, least, most))
+        kept = self.keep("prev", number, ops.where(turn < 0, ops.zeros_like(gradient), gradient))
+        return value - ops.sign(kept) * size

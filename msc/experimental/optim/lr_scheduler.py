@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msc.frontend import dtypes
+from msc.frontend.boundary import elsewhere
 from msc.frontend.tensor import Tensor
 
 __all__ = [
@@ -221,3 +222,7 @@ class ReduceLROnPlateau:
     def in_cooldown(self) -> bool:
         """Whether measures do not count yet."""
         return self.cooling > 0
+
+
+def __getattr__(name: str) -> Any:
+    return elsewhere("msc.experimental.optim.lr_scheduler", name, __all__)

@@ -22,7 +22,7 @@ _SAME = (
     "LogSigmoid MSELoss Mish PReLU PixelShuffle ReLU ReLU6 SELU SiLU Sigmoid SmoothL1Loss SoftMarginLoss Tanh "
     "Threshold AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
     "CrossEntropyLoss NLLLoss ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d ReflectionPad2d "
-    "ReplicationPad1d ReplicationPad2d ZeroPad2d Upsample Embedding LayerNorm Unfold"
+    "ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad2d Upsample Embedding LayerNorm Unfold"
 )
 _OTHER = {
     "Hardshrink": "HShrink", "Hardsigmoid": "HSigmoid", "Hardswish": "HSwish", "SELU": "SeLU",
@@ -149,6 +149,22 @@ def _pool(name: str) -> Any:
 AvgPool1d, AvgPool2d, MaxPool2d = map(_pool, ("avg_pool1d", "avg_pool2d", "max_pool2d"))
 
 
+def _average_of_volumes(
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> nn.Cell:
+    """A layer of the means of windows of volumes; the stride is the size of the window."""
+    options: Any = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+    stride = kernel_size if stride is None else stride
+    return nn.AvgPool3d(kernel_size, stride, "pad", padding, **options)
+
+
+AvgPool3d = _average_of_volumes
+
+
 class Fold(nn.Cell):
     """Windows added into images."""
 
@@ -175,7 +191,7 @@ class Unfold(nn.Cell):
 
 _OWN = (
     "Linear Conv1d Conv2d Conv3d ConvTranspose2d BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm Softmax "
-    "LogSoftmax Dropout Dropout2d LeakyReLU AvgPool1d AvgPool2d MaxPool2d Fold Unfold"
+    "LogSoftmax Dropout Dropout2d LeakyReLU AvgPool1d AvgPool2d AvgPool3d MaxPool2d Fold Unfold"
 )
 for _name in (*_SAME.split(), *_OTHER):
     if _name not in globals() and hasattr(nn, _OTHER.get(_name, _name)):

@@ -281,6 +281,11 @@ class Optimizer(Cell):
             return gradient + value * cast(Tensor, decay(self.global_step.value()))
         return gradient + value * decay if decay else gradient
 
+    def without_decay(self) -> list[Any]:
+        """Decay weights no more; the decays, for what does it instead."""
+        found, self._decays = self._decays, [0.0] * len(self._decays)
+        return found
+
     def decay_weight(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Gradients with the decays of their weights."""
         pairs = zip(self.parameters, gradients, strict=True)
@@ -293,6 +298,10 @@ class Optimizer(Cell):
     def gradients_centralization(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Gradients less their means, in the groups that ask for it."""
         return tuple(_centralised(g) if self._centralised[n] else g for n, g in enumerate(gradients))
+
+    def flatten_gradients(self, gradients: Any) -> Any:
+        """The gradients themselves: parameters lie apart."""
+        return gradients
 
     def get_weight_decay(self) -> Any:
         """The weight decay of this step: one, or a tuple with one for each parameter if there are groups."""

@@ -97,3 +97,87 @@ def test_cells_take_any_truth_value() -> None:
 
     assert [p.name for p in Net(Net).trainable_params()] == ["body.weight", "body.bias"]
     assert [p.name for p in Net(None).trainable_params()] == ["weight", "bias"]
+
+
+def test_the_state_of_a_cell_is_a_dictionary() -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Dense(2, 3)
+            self.body.register_buffer("seen", Tensor([1.0, 2.0], msc.float32))
+            self.register_buffer("hidden", Tensor([5.0], msc.float32), persistent=False)
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.body(x) * self.hidden
+
+    net, other = Net(), Net()
+    assert list(net.state_dict()) == ["body.weight", "body.bias", "body.seen"]
+    assert [name for name, _ in net.named_buffers()] == ["hidden", "body.seen"]
+    net.body.seen.fill_(7.0)
+    assert other.load_state_dict(net.state_dict()) == ([], [])
+    assert other.get_buffer("body.seen").tolist() == [7, 7]
+    assert other.body.weight.asnumpy().tolist() == net.body.weight.asnumpy().tolist()
+    assert other.load_state_dict({"new": Tensor([1.0])}, strict=False)[1] == ["new"]
+    with pytest.raises(msc.MscError, match="MSC0821"):
+        other.load_state_dict({})
+    x = ops.ones((1, 2))
+    np.testing.assert_allclose(net.compile_and_run(x).asnumpy(), other(x).asnumpy(), 1e-6)
+    assert net.to(msc.float16).body.weight.dtype is msc.float16
+    assert net.add_flags(fast=True).get_flags() == {"fast": True}
+
+
+def test_methods_in_place_and_of_shapes() -> None:
+    x = Tensor(np.array([[3.0, 1, 2], [6, 5, 4]], np.float32))
+    assert x.sum_to_size(1, 3).tolist() == [[9, 6, 6]]
+    assert x.resize(1, 2).tolist() == [[3, 1]]
+    assert (x.stride(), x.device, x.get_bytes()[:4]) == ([3, 1], "CPU", b"\x00\x00@@")
+    assert x.index_put((Tensor([0, 0]), Tensor([1, 1])), Tensor([7.0, 1]), True).tolist()[0] == [3, 9, 2]
+    assert Tensor([3, 1, 3]).unique_with_pad(0)[0].tolist() == [3, 1, 0]
+    y = x
+    assert x.remainder_(2) is y
+    assert y.tolist() == [[1, 1, 0], [0, 1, 0]]
+    assert y.scatter_(1, Tensor([[0]]), Tensor([[5.0]]), reduce="add").tolist()[0] == [6, 1, 0]
+    assert 0 <= float(y.uniform_().min()) <= float(y.max()) < 1
+
+
+OF_MINDSPORE: dict[str, tuple[Any, list[float]]] = {
+    "ASGD": (
+        lambda p: nn.ASGD(p, 0.1, t0=1.0, weight_decay=0.01),
+        [1.03844, 0.52338, -0.56815, -0.96593, -0.72953, 0.11288, 1.03844, -2.21346],
+    ),
+    "Rprop": (
+        lambda p: nn.Rprop(p, 0.1),
+        [1.01, 0.2483, -0.49815, -0.69799, -0.56564, -0.25314, 1.01, -2.74416],
+    ),
+    "LazyAdam": (
+        lambda p: nn.LazyAdam(p, 0.1, use_nesterov=True),
+        [1.07697, 0.05623, -0.39569, -0.69646, -0.48535, -0.37131, 1.07697, -2.71186],
+    ),
+    "AdaFactor": (
+        lambda p: nn.AdaFactor(p, weight_decay=0.1),
+        [0.99954, 0.53757, -0.41489, -0.97902, -0.6487, 0.27854, 0.99585, -1.99738],
+    ),
+    "AdaFactor with a rate": (
+        lambda p: nn.AdaFactor(p, 0.01, relative_step=False, beta1=0.0),
+        [1.00753, 0.54754, -0.42649, -0.97516, -0.65689, 0.28056, 1.00822, -2.02885],
+    ),
+}
+"""Parameters after five steps that MindSpore 2.10 gives."""
+
+
+@pytest.mark.parametrize("name", OF_MINDSPORE)
+def test_steps_are_those_of_mindspore(name: str) -> None:
+    make, wanted = OF_MINDSPORE[name]
+    start = np.cos(np.arange(6, dtype=np.float32)).reshape(2, 3), np.array([1, -2], np.float32)
+    parameters = [Parameter(Tensor(value), name=f"p{k}") for k, value in enumerate(start)]
+    optimizer = make(parameters)
+    for k in range(5):
+        optimizer(tuple(Tensor(np.sin(p.asnumpy() * 3 + k).astype(np.float32)) for p in parameters))
+    np.testing.assert_allclose([v for p in parameters for v in p.asnumpy().ravel()], wanted, atol=3e-5)
+
+
+def test_lars_scales_gradients_to_parameters() -> None:
+    p = Parameter(Tensor([3.0, 4.0], msc.float32), name="p")
+    nn.LARS(nn.SGD([p], 0.1, weight_decay=0.5), epsilon=0.0, coefficient=0.01)((Tensor([0.6, 0.8], msc.float32),))
+    trust = 0.01 * 5 / (1 + 0.5 * 5)
+    np.testing.assert_allclose(p.asnumpy(), np.array([3, 4]) - 0.1 * trust * np.array([2.1, 2.8]), 1e-6)

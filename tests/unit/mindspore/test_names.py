@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 import msc
 from msc import Parameter, Tensor, nn, ops
 from msc.mindspore import internals, names
-from msc.mindspore.refusals import REFUSED
+from msc.mindspore.refusals import MEMBERS, REFUSED
 from msc.train import dataset_helper, serialization
+from msc.train.callback.base import Facts, RunContext
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -27,6 +29,53 @@ def test_what_is_refused_is_imported_and_tells_when_it_is_used(name: str) -> Non
         Derived()(1)
     assert raised.value.diagnostics[0].help
     assert not hasattr(msc, name) or name not in msc.__all__
+
+
+def _public_names() -> dict[str, list[str]]:
+    """The names of MindSpore's modules, and of its classes, whose keys begin with a star."""
+    found: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("public_names.txt").read_text("utf-8").splitlines()[1:]:
+        if line.startswith(" "):
+            found[next(reversed(found))] += line.split()
+        else:
+            found[line.removesuffix(":")] = []
+    return found
+
+
+PUBLIC = _public_names()
+
+
+@pytest.mark.parametrize("module", [key for key in PUBLIC if not key.startswith("*")])
+def test_every_public_name_is_there_or_says_what_is_instead(module: str) -> None:
+    """What is refused is among the values: `test_what_is_refused_is_imported_and_tells_when_it_is_used`."""
+    here = import_module(module)
+    assert [name for name in PUBLIC[module] if getattr(here, name, None) is None and name != "type_none"] == []
+
+
+def _objects() -> dict[str, Any]:
+    net = nn.Dense(2, 3)
+    return {
+        "Cell": net,
+        "Tensor": Tensor([[1.0]]),
+        "Parameter": net.weight,
+        "ParameterTuple": msc.ParameterTuple([net.weight]),
+        "Model": msc.train.Model(net),
+        "Optimizer": nn.SGD(net.trainable_params()),
+        "Callback": msc.train.Callback(),
+        "RunContext": RunContext(Facts()),
+    }
+
+
+@pytest.mark.parametrize("kind", [key[1:] for key in PUBLIC if key.startswith("*")])
+def test_every_member_is_there_or_says_what_is_instead(kind: str) -> None:
+    value = _objects()[kind]
+    for name in PUBLIC[f"*{kind}"]:
+        if f"{kind}.{name}" in MEMBERS:
+            with pytest.raises(AttributeError) as raised:
+                getattr(value, name)
+            assert MEMBERS[f"{kind}.{name}"] in str(raised.value)
+        else:
+            assert hasattr(value, name), name
 
 
 def test_each_table_names_what_there_is() -> None:

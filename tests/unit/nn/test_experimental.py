@@ -27,6 +27,8 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("RAdam", {}),
     ("Adagrad", {"lr_decay": 0.1}),
     ("Adadelta", {}),
+    ("ASGD", {"t0": 2.0}),
+    ("Rprop", {}),
     ("RMSprop", {"momentum": 0.5, "centered": True}),
 ]
 

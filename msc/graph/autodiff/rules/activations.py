@@ -53,10 +53,14 @@ def _relu6(op: ms.Relu6Op, emit: GradientEmitter, g: SSAValue) -> Contributions:
 
 @gradient(ms.HardSigmoidOp)
 def _hard_sigmoid(op: ms.HardSigmoidOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    """Passes between the limits, not on them."""
-    line = emit(ms.AddOp, emit(ms.MulOp, op.x, op.real("alpha")), op.real("beta"))
-    inside = emit(ms.LogicalAndOp, emit(ms.GreaterOp, line, 0.0), emit(ms.LessOp, line, 1.0))
-    return [emit(ms.SelectOp, inside, emit(ms.MulOp, g, op.real("alpha")), emit.scalar(0.0, emit.dtype(g)))]
+    """Passes between the limits, not on them: of x, since a fused multiplication moves those of the line."""
+    alpha, beta = op.real("alpha"), op.real("beta")
+    zero = emit.scalar(0.0, emit.dtype(g))
+    if not alpha:
+        return [emit(ms.MulOp, g, 0.0)]
+    low, high = sorted((-beta / alpha, (1 - beta) / alpha))
+    inside = emit(ms.LogicalAndOp, emit(ms.GreaterOp, op.x, low), emit(ms.LessOp, op.x, high))
+    return [emit(ms.SelectOp, inside, emit(ms.MulOp, g, alpha), zero)]
 
 
 @gradient(ms.HardSwishOp)
