@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -142,23 +143,23 @@ def test_methods_in_place_and_of_shapes() -> None:
 
 OF_MINDSPORE: dict[str, tuple[Any, list[float]]] = {
     "ASGD": (
-        lambda p: nn.ASGD(p, 0.1, t0=1.0, weight_decay=0.01),
+        partial(nn.ASGD, learning_rate=0.1, t0=1.0, weight_decay=0.01),
         [1.03844, 0.52338, -0.56815, -0.96593, -0.72953, 0.11288, 1.03844, -2.21346],
     ),
     "Rprop": (
-        lambda p: nn.Rprop(p, 0.1),
+        partial(nn.Rprop, learning_rate=0.1),
         [1.01, 0.2483, -0.49815, -0.69799, -0.56564, -0.25314, 1.01, -2.74416],
     ),
     "LazyAdam": (
-        lambda p: nn.LazyAdam(p, 0.1, use_nesterov=True),
+        partial(nn.LazyAdam, learning_rate=0.1, use_nesterov=True),
         [1.07697, 0.05623, -0.39569, -0.69646, -0.48535, -0.37131, 1.07697, -2.71186],
     ),
     "AdaFactor": (
-        lambda p: nn.AdaFactor(p, weight_decay=0.1),
+        partial(nn.AdaFactor, weight_decay=0.1),
         [0.99954, 0.53757, -0.41489, -0.97902, -0.6487, 0.27854, 0.99585, -1.99738],
     ),
     "AdaFactor with a rate": (
-        lambda p: nn.AdaFactor(p, 0.01, relative_step=False, beta1=0.0),
+        partial(nn.AdaFactor, learning_rate=0.01, relative_step=False, beta1=0.0),
         [1.00753, 0.54754, -0.42649, -0.97516, -0.65689, 0.28056, 1.00822, -2.02885],
     ),
 }
