@@ -7,12 +7,15 @@ itself is rank 0 of 1, and touches no MPI. Whatever needs more processes than th
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import TracebackType
 from typing import Any
+
+import numpy as np
 
 from msc.dialects.arrays import Array
 from msc.dialects.ranks import current_ranks, install, unmet
@@ -143,6 +146,8 @@ def _begin(name: str, size: str) -> None:
     ranks = _MpiRanks(mpi)
     if ranks.size == 1:
         raise refused(f"init: {name}={size} in the environment means several processes", f"run it without {name}")
+    version: str = import_module("msc").__version__
+    check_versions(ranks.mpi.COMM_WORLD.allgather((version, platform.python_version(), np.__version__)))
     install(ranks)
     shown = sys.excepthook
 
@@ -153,6 +158,14 @@ def _begin(name: str, size: str) -> None:
         ranks.mpi.COMM_WORLD.Abort(1)
 
     sys.excepthook = ended
+
+
+def check_versions(versions: Sequence[tuple[str, str, str]]) -> None:
+    """Raises MSC1111 unless all ranks have the same msc, Python and NumPy."""
+    other = next((rank for rank, found in enumerate(versions) if found != versions[0]), None)
+    if other is not None:
+        rows = ["rank {} has msc {}, Python {}, NumPy {}".format(rank, *versions[rank]) for rank in (0, other)]
+        raise ApiValueError("MSC1111", f"init: {'; '.join(rows)}", help="install one environment for all ranks")
 
 
 def release() -> None:

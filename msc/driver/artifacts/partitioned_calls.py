@@ -44,6 +44,7 @@ from msc.parallel.mesh import Mesh
 from msc.parallel.partition import Partition
 from msc.parallel.propagate_layouts import PropagateLayouts, wanted_layouts
 from msc.parallel.rules import rule_of
+from msc.parallel.traffic import check_meetings, meetings, meetings_text, read_meetings
 from msc.parallel.usual_marks import has_marks, mark_as_usual
 from msc.planner.cluster import cluster_named
 from msc.planner.found_marks import mark_found
@@ -78,6 +79,7 @@ def rank_program(call: SharedCall, wishes: Wishes) -> Program:
     schedule = get_auto_parallel_context("pipeline_config").get("pipeline_scheduler", "1f1b")
     pipeline = StagePrograms(module, stages, mesh.size, schedule, updates)
     arguments, own_results = pipeline.take(current_ranks().rank // mesh.size)
+    _check_meetings(module)
     program = program_of(module, {**weights, **own}, wishes)
     is_local = [k in call.examples and not get_auto_parallel_context("full_batch") for k in range(len(known))]
     held = {argument: pipeline.holders[result] for result, argument in updates.items()}
@@ -99,6 +101,14 @@ def rank_program(call: SharedCall, wishes: Wishes) -> Program:
         return Scattered(shapes[k], part, _places(results[k], shapes[k], stages, stages_of_it))
 
     return run
+
+
+def _check_meetings(module: ModuleOp) -> None:
+    """Whether the programs of all ranks meet, which they tell each other. Raises MSC1104."""
+    ranks = current_ranks()
+    text = meetings_text(meetings(module, ranks.rank))
+    told = ranks.exchange(range(ranks.size), "the collectives of a graph", np.frombuffer(text.encode(), np.uint8))
+    check_meetings([read_meetings(each.tobytes().decode()) for each in told])
 
 
 def _places(layout: LaidOut, sizes: Sequence[int], stages: int, holders: set[int]) -> list[Slices | None]:

@@ -80,6 +80,12 @@ CODES = (
         "given.",
     ),
     Code(
+        "MSC1111",
+        "ranks of different versions",
+        "Each rank compiles its part of one graph, and the parts fit together if all come of the same msc, Python and "
+        "NumPy. `init()` compares them, and the message names what differs.",
+    ),
+    Code(
         "MSC1120",
         "not the file of a cluster",
         "A cluster is a text file with the tables `device`, `flops`, `efficiency`, one table `link.NAME` for each "

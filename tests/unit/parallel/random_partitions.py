@@ -2,7 +2,7 @@
 
     python -m tests.unit.parallel.random_partitions 300
 
-draws so many and runs them in the interpreter with all ranks; `--mpi` compiles each and runs it by mpirun too.
+draws so many and runs them in the interpreter with all ranks; `--mpi` compiles each and runs all by mpirun too.
 """
 
 from __future__ import annotations
@@ -211,44 +211,56 @@ RUN = """
 import sys
 import numpy as np
 import msc
-with np.load("x.npz") as file:
-    inputs = [file[name] for name in file.files]
-found = msc.load("m.so")(*inputs)
-with np.load("y.npz") as file:
-    for a, name in zip(found if isinstance(found, tuple) else (found,), file.files, strict=True):
-        np.testing.assert_allclose(a, file[name], rtol=1e-9, atol=1e-9)
+for folder in sys.argv[1:]:
+    with np.load(f"{folder}/x.npz") as file:
+        inputs = [file[name] for name in file.files]
+    found = msc.load(f"{folder}/m.so")(*inputs)
+    with np.load(f"{folder}/y.npz") as file:
+        for a, name in zip(found if isinstance(found, tuple) else (found,), file.files, strict=True):
+            np.testing.assert_allclose(a, file[name], rtol=1e-9, atol=1e-9, err_msg=folder)
 """
 
 
-def check_mpi(text: str, folder: Path) -> None:
-    """Compile a program and run it by mpirun."""
+def compile_for_mpi(text: str, folder: Path) -> int:
+    """Compile a program, and write what it is given and what it gives; how many ranks it has."""
     import msc
 
+    folder.mkdir(exist_ok=True)
     inputs = inputs_of(text)
     np.savez(folder / "x.npz", *inputs)
     np.savez(folder / "y.npz", *evaluate(module_from(text), inputs, {}))
     (folder / "m.mir").write_text(text, "utf-8")
-    (folder / "run.py").write_text(RUN, "utf-8")
     msc.compile(folder / "m.mir", use_cache=False).save(folder / "m.so", force=True)
     mesh = mesh_of(module_from(text))
-    ran = mpirun(mesh.size if mesh else 1, [sys.executable, "run.py"], folder)
+    return mesh.size if mesh else 1
+
+
+def check_mpi(ranks: int, names: Sequence[str], folder: Path) -> None:
+    """Run compiled programs of so many ranks by one mpirun."""
+    (folder / "run.py").write_text(RUN, "utf-8")
+    ran = mpirun(ranks, [sys.executable, "run.py", *names], folder, seconds=60 + 5 * len(names))
     assert ran.returncode == 0, ran.stderr
 
 
 def main() -> None:
-    draw_count, mpi = int(sys.argv[1]), "--mpi" in sys.argv
+    count, mpi = int(sys.argv[1]), "--mpi" in sys.argv
     start = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 0
-    for seed in range(start, start + draw_count):
-        text = random_graph(seed)
-        try:
-            check(text)
-            if mpi:
-                with tempfile.TemporaryDirectory() as folder:
-                    check_mpi(text, Path(folder))
-        except BaseException:
-            sys.stderr.write(f"seed {seed}\n{text}\n")
-            raise
-    sys.stdout.write(f"{draw_count} programs\n")
+    with tempfile.TemporaryDirectory() as folder:
+        programs: dict[int, list[str]] = {}
+        for seed in range(start, start + count):
+            text = random_graph(seed)
+            try:
+                check(text)
+                if mpi:
+                    ranks = compile_for_mpi(text, Path(folder) / str(seed))
+                    programs.setdefault(ranks, []).append(str(seed))
+            except BaseException:
+                sys.stderr.write(f"seed {seed}\n{text}\n")
+                raise
+        for ranks, names in sorted(programs.items()):
+            check_mpi(ranks, names, Path(folder))
+            sys.stdout.write(f"{len(names)} programs on {ranks} ranks over MPI\n")
+    sys.stdout.write(f"{count} programs\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from msc.interp.meanings import collectives as meanings
 from msc.nn.auto_parallel import AutoParallel
 from msc.support.diagnostics import MscError
 from tests.unit.parallel.programs import mpirun, needs_mpi
-from tests.unit.parallel.training import OPTIMIZER_PARALLEL, SEARCHES, Training, trained
+from tests.unit.parallel.training import OPTIMIZER_PARALLEL, SEARCHES, Training, program, trained
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("mlp", "dp=2,tp=2", OPTIMIZER_PARALLEL),
@@ -187,49 +187,14 @@ def test_auto_parallel_is_its_settings() -> None:
         reset_auto_parallel_context()
 
 
-PROGRAM = """
-from pathlib import Path
-
-import numpy as np
-import msc
-import msc.dataset as ds
-from msc import nn
-from msc.communication import get_group_size, get_rank, init
-
-init()
-n, r = get_group_size(), get_rank()
-if n > 1:
-    config = {"parallel_optimizer_threshold": 0}
-    msc.set_auto_parallel_context(parallel_mode="semi_auto_parallel", mesh=MESH, enable_parallel_optimizer=True,
-                                  parallel_optimizer_config=config)
-msc.set_seed(1)
-msc.set_context(mode=msc.GRAPH_MODE)
-draw = np.random.default_rng(0)
-x, y = draw.random((16, 8)).astype(np.float32), draw.integers(0, 4, 16).astype(np.int32)
-shards = dict(num_shards=n, shard_id=r) if n > 1 else {}
-data = ds.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False, **shards).batch(8 // n)
-net = nn.SequentialCell(nn.Dense(8, 16), nn.ReLU(), nn.Dense(16, 4))
-loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-model = msc.Model(net, loss, nn.Adam(net.trainable_params(), 0.01))
-Path("saved").mkdir(exist_ok=True)
-kept = msc.ModelCheckpoint("net", "saved", msc.CheckpointConfig(save_checkpoint_steps=2))
-model.train(EPOCHS, data, callbacks=[kept], resume="saved")
-found = {}
-for parameter in net.get_parameters():
-    found[parameter.name] = parameter.asnumpy()
-np.savez(f"{n}_{r}.npz", **found)
-"""
-
-
 @needs_mpi
 def test_a_run_goes_on_with_fewer_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two ranks share weights and states, and write whole checkpoints; one rank goes on from the last."""
+    """Two ranks, each a stage of a pipeline, write whole checkpoints; one rank goes on from the last."""
     monkeypatch.chdir(tmp_path)
     whole = tmp_path / "whole"
     whole.mkdir()
-    program = PROGRAM.replace("MESH", "'tp=2'")
-    Path("two.py").write_text(program.replace("EPOCHS", "1"), "utf-8")
-    Path("one.py").write_text(program.replace("EPOCHS", "2"), "utf-8")
+    Path("two.py").write_text(program(1, "dp=1", 2), "utf-8")
+    Path("one.py").write_text(program(2, ""), "utf-8")
     ran = mpirun(2, [sys.executable, "two.py"], tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     with msc.set_context(mode=msc.GRAPH_MODE):

@@ -3,6 +3,10 @@
     python -m tests.unit.parallel.training [--steps N] [NETWORK...]
 
 trains each network on each mesh in the interpreter, 20 steps in f64, and compares losses with one rank's.
+
+    python -m tests.unit.parallel.training --mpi
+
+trains a compiled network on 2, 4 and 8 ranks by mpirun, and compares parameters with one rank's.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,6 +30,7 @@ from msc.frontend.parallel import reset_auto_parallel_context, set_auto_parallel
 from msc.model_zoo.bert import EncoderLayer
 from msc.model_zoo.gpt import DecoderLayer
 from msc.planner.layout_search import MODES
+from tests.unit.parallel.programs import mpirun
 
 MESHES = ("dp=2", "dp=4", "dp=8", "tp=2", "dp=2,tp=2", "dp=4,tp=2", "dp=2,tp=4")
 ROWS = 8
@@ -119,7 +126,7 @@ class Training:
 
 def trained(training: Training, steps: int, mesh: str, **settings: Any) -> tuple[list[list[float]], list[list[Array]]]:
     """Losses and parameters of each rank of a mesh in one process."""
-    size = prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
+    size = size_of(mesh)
     count = size * settings.get("pipeline_stages", 1)
     cells = [training.step() for _ in range(count)]
     context = {"parallel_mode": "semi_auto_parallel", "mesh": mesh} | settings
@@ -136,7 +143,85 @@ def trained(training: Training, steps: int, mesh: str, **settings: Any) -> tuple
     return [losses for losses, _ in found], [values for _, values in found]
 
 
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import numpy as np
+import msc
+import msc.dataset as ds
+from msc import nn
+from msc.communication import get_group_size, get_rank, init
+
+init()
+n, r, stages = get_group_size(), get_rank(), STAGES
+if n > 1:
+    msc.set_auto_parallel_context(enable_parallel_optimizer=True, pipeline_stages=stages, **SETTINGS)
+    n, r = n // stages, r % (n // stages)
+msc.set_seed(1)
+msc.set_context(mode=msc.GRAPH_MODE)
+draw = np.random.default_rng(0)
+x, y = draw.random((32, 8)).astype(np.float32), draw.integers(0, 4, 32).astype(np.int32)
+shards = dict(num_shards=n, shard_id=r) if n > 1 else {}
+data = ds.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False, **shards).batch(16 // n)
+net = nn.SequentialCell(nn.Dense(8, 16), nn.ReLU(), nn.Dense(16, 4))
+net[0].pipeline_stage, net[2].pipeline_stage = 0, 1
+loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+parts = nn.PipelineCell(nn.WithLossCell(net, loss), 2)
+model = msc.Model(parts, optimizer=nn.Adam(net.trainable_params(), 0.01))
+Path("saved").mkdir(exist_ok=True)
+kept = msc.ModelCheckpoint("net", "saved", msc.CheckpointConfig(save_checkpoint_steps=2))
+model.train(EPOCHS, data, callbacks=[kept, msc.LossMonitor()], resume="saved")
+found = {parameter.name: parameter.asnumpy() for parameter in net.get_parameters()}
+np.savez(f"{get_group_size()}_{get_rank()}.npz", **found)
+"""
+
+
+def program(epochs: int, mesh: str, stages: int = 1, **settings: Any) -> str:
+    """A program that trains, resumes from checkpoints, and writes its parameters as `RANKS_RANK.npz`."""
+    words = {"parallel_mode": "semi_auto_parallel", "mesh": mesh, **settings}
+    words["parallel_optimizer_config"] = {"parallel_optimizer_threshold": 0}
+    return PROGRAM.replace("EPOCHS", str(epochs)).replace("STAGES", str(stages)).replace("SETTINGS", repr(words))
+
+
+OVER_MPI: list[tuple[str, int, dict[str, Any]]] = [
+    ("", 1, {}), ("tp=2", 1, {}), ("dp=1", 2, {}), ("dp=2,tp=2", 1, {}), ("tp=2", 2, {}), ("dp=4", 1, SEARCHES[0]),
+    ("dp=4,tp=2", 1, {}), ("dp=2,tp=2", 2, {}),
+]  # fmt: skip
+
+
+def over_mpi() -> None:
+    """Each mesh from a fresh start and with one rank's parameters as what is expected."""
+    with TemporaryDirectory() as text:
+        for number, (mesh, stages, settings) in enumerate(OVER_MPI):
+            folder = Path(text) / str(number)
+            folder.mkdir()
+            (folder / "train.py").write_text(program(2, mesh, stages, **settings), "utf-8")
+            ranks = size_of(mesh) * stages
+            ran = mpirun(ranks, [sys.executable, "train.py"], folder, seconds=300)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            assert ran.stdout.count("loss is") == 4
+            expected = dict(np.load(Path(text) / "0" / "1_0.npz"))
+            worst = 0.0
+            for rank in range(ranks):
+                found = np.load(folder / f"{ranks}_{rank}.npz")
+                for name, value in expected.items():
+                    worst = max(worst, float(np.max(np.abs(found[name] - value))))
+            how = settings.get("search_mode", f"{stages} stages")
+            sys.stdout.write(f"{ranks} ranks {mesh:12} {how:22} {worst:.1e}\n")
+            sys.stdout.flush()
+            assert worst < 1e-5
+
+
+def size_of(mesh: str) -> int:
+    """How many ranks a mesh has."""
+    return prod(int(axis.partition("=")[2]) for axis in mesh.split(",") if axis)
+
+
 def main(words: Sequence[str]) -> None:
+    if words == ["--mpi"]:
+        over_mpi()
+        return
     steps = int(words[1]) if words[:1] == ["--steps"] else 20
     for name in words[2 * (words[:1] == ["--steps"]) :] or NETWORKS:
         training = Training(name)
