@@ -11,12 +11,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msc.dataset import config
 from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row
-from msc.frontend.errors import ApiError
+from msc.frontend.errors import ApiError, is_msc
 from msc.frontend.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -117,9 +119,18 @@ def _work(shelf: _Shelf[T], make: Callable[[], Iterator[T]]) -> None:
     try:
         _fill(shelf, make)
     except BaseException as error:  # noqa: BLE001  whatever users' functions raise is raised again by the reader
+        _forget(error)
         shelf.put(_End(error))
     else:
         shelf.put(_End(None))
+
+
+def _forget(error: BaseException) -> None:
+    """Let what our stages held go, which the error would keep as long as somebody keeps it: threads, above all."""
+    for frame, _ in walk_tb(error.__traceback__):
+        if is_msc(frame):
+            with suppress(RuntimeError):  # That of the caller still runs.
+                frame.clear()
 
 
 class Prefetched(Generic[T]):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
+from queue import SimpleQueue
+from threading import Thread
 from typing import TypeAlias, TypeVar
 
 from msc.dataset import config
@@ -93,18 +95,40 @@ def in_order(items: Iterator[T], work: Callable[[T], R], workers: int) -> Iterat
     if workers == 1:
         yield from map(work, items)
         return
-    with ThreadPoolExecutor(workers, "msc-map") as pool:
-        waiting: deque[Future[R]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
+    waiting, tasks = deque[Future[R]](), SimpleQueue["tuple[T, Future[R]] | None"]()
+    threads = [Thread(target=_serve, args=(tasks, work), name="msc-map", daemon=True) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    try:
+        for item in items:
+            waiting.append(Future())
+            tasks.put((item, waiting[-1]))
+            if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+        for _ in threads:
+            tasks.put(None)
+        for thread in threads:
+            thread.join()
+
+
+def _serve(tasks: SimpleQueue[tuple[T, Future[R]] | None], work: Callable[[T], R]) -> None:
+    """A thread's part of `in_order`. A program that ends, as after Ctrl-C, does not wait for it, as it would for an
+    executor's.
+    """
+    while (task := tasks.get()) is not None:
+        item, future = task
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(work(item))
+        except BaseException as error:  # noqa: BLE001  whatever users' functions raise is raised in its place
+            future.set_exception(error)
+        del task, item, future  # Whoever takes the result may be the only one to hold it.
 
 
 def forgiving(count: Iterable[T], make: Callable[[T], Row], what: str) -> Iterator[Row]:

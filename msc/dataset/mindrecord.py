@@ -17,8 +17,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -228,6 +228,7 @@ class _ShardWriter:
         self.index: list[tuple[Any, ...]] = []
         self._pages: list[dict[str, Any]] = []
         self._part = path.with_name(path.name + ".part")
+        self._part_of_index = path.with_name(path.name + ".db.part")
         self._file: IO[bytes] = self._part.open("wb")
         self._open: dict[str, int] = {}
 
@@ -281,19 +282,28 @@ class _ShardWriter:
         self._file.seek(0)
         self._file.write(struct.pack("<Q", len(text)) + text)
         self._file.close()
-        index = self.path.with_name(self.path.name + ".db")
-        index.unlink(missing_ok=True)
-        self._part.replace(self.path)
         keys = "".join(f", INC_{k} INT, {name} {kind}" for k, (name, kind) in enumerate(columns))
         primary = ", ".join(["ROW_ID", *(f"INC_{k}" for k in range(len(columns)))])
         made = ", ".join(f"{name} INT NOT NULL" for name in _INDEX)
-        with closing(sqlite3.connect(index)) as base:
+        self._part_of_index.unlink(missing_ok=True)
+        with closing(sqlite3.connect(self._part_of_index)) as base:
             base.execute(f"CREATE TABLE INDEXES({made}{keys}, PRIMARY KEY({primary}))")
             base.execute("CREATE TABLE SHARD_NAME(NAME TEXT NOT NULL)")
             base.execute("INSERT INTO SHARD_NAME VALUES (?)", (self.path.name,))
             marks = ", ".join("?" * (len(_INDEX) + 2 * len(columns)))
             base.executemany(f"INSERT INTO INDEXES VALUES ({marks})", self.index)
             base.commit()
+        index = self.path.with_name(self.path.name + ".db")
+        index.unlink(missing_ok=True)
+        self._part.replace(self.path)
+        self._part_of_index.replace(index)
+
+    def discard(self) -> None:
+        """Leave nothing of what was written; files of that name stay as they were before."""
+        with suppress(OSError):  # What is still to be written, the disk may not hold either.
+            self._file.close()
+        self._part.unlink(missing_ok=True)
+        self._part_of_index.unlink(missing_ok=True)
 
 
 class FileWriter:
@@ -352,27 +362,38 @@ class FileWriter:
         if not isinstance(raw_data, list):
             raise wrong(f"raw_data is {described(raw_data)}", "a list of dictionaries")
         rows = [(row, *schema.encoded(row)) for row in cast("list[Any]", raw_data)]
-        self._begin()
-        for row, raw, blob in rows:
-            keys = tuple(v for name in self._keys() for v in (0, _plain(row[name])))
-            raw = raw if schema.raw else b"\x81" + packed("id") + packed(0)
-            self._writers[self._count % len(self._writers)].add(raw, blob, keys)
-            self._count += 1
+        with self._writing():
+            for row, raw, blob in rows:
+                keys = tuple(v for name in self._keys() for v in (0, _plain(row[name])))
+                raw = raw if schema.raw else b"\x81" + packed("id") + packed(0)
+                self._writers[self._count % len(self._writers)].add(raw, blob, keys)
+                self._count += 1
 
     def _keys(self) -> list[str]:
         return self._known_schema().raw if self._indexed is None else self._indexed
 
-    def _begin(self) -> None:
-        if not self._writers:
-            try:
-                self._writers = [_ShardWriter(path, self._header_size, self._page_size) for path in self._paths]
-            except OSError as error:
-                raise ApiError("MSC1311", f"MindRecord: {error.strerror}: '{error.filename}'") from None
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """The shards are open within. Raises MSC1311 if the disk takes no more, and leaves nothing then."""
+        try:
+            if not self._writers:
+                for path in self._paths:
+                    self._writers.append(_ShardWriter(path, self._header_size, self._page_size))
+            yield
+        except (OSError, sqlite3.Error) as error:
+            self.discard()
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ApiError("MSC1311", f"MindRecord: '{self._paths[0]}' cannot be written: {reason}") from None
+
+    def discard(self) -> None:
+        """Leave nothing of what was not committed."""
+        for writer in self._writers:
+            writer.discard()
+        self._writers = []
 
     def commit(self) -> None:
         """Write headers and indexes: the files are whole then."""
         schema = self._known_schema()
-        self._begin()
         header = {
             "header_size": self._header_size,
             "index_fields": [{"index_field": name, "schema_id": 0} for name in self._keys()],
@@ -384,8 +405,9 @@ class FileWriter:
             "version": "3.0",
         }
         columns = [(f"{name}_0", _SQL[schema.fields[name]["type"]]) for name in self._keys()]
-        for shard, writer in enumerate(self._writers):
-            writer.finish(header, shard, columns)
+        with self._writing():
+            for shard, writer in enumerate(self._writers):
+                writer.finish(header, shard, columns)
 
 
 def _plain(value: Any) -> Any:
@@ -405,15 +427,19 @@ def saved(dataset: Dataset, file_name: Any, num_files: Any, file_type: Any) -> N
         refuse("file_type", file_type, "'mindrecord'")
     writer = FileWriter(file_name, num_files, overwrite=True)
     schema: dict[str, dict[str, Any]] = {}
-    for row in dataset.rows(EpochRun(config.seed_of_a_run())):
+    try:
+        for row in dataset.rows(EpochRun(config.seed_of_a_run())):
+            if not schema:
+                schema = {name: _entry(name, value) for name, value in zip(dataset.columns, row, strict=True)}
+                writer.add_schema(schema)
+            named = zip(dataset.columns, row, strict=True)
+            writer.write_raw_data([{name: _storable(value, schema[name]) for name, value in named}])
         if not schema:
-            schema = {name: _entry(name, value) for name, value in zip(dataset.columns, row, strict=True)}
-            writer.add_schema(schema)
-        named = zip(dataset.columns, row, strict=True)
-        writer.write_raw_data([{name: _storable(value, schema[name]) for name, value in named}])
-    if not schema:
-        raise wrong("there are no rows to save", "a data set that has some")
-    writer.commit()
+            raise wrong("there are no rows to save", "a data set that has some")
+        writer.commit()
+    except BaseException:
+        writer.discard()
+        raise
 
 
 def _entry(name: str, value: Array) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def publish(names: dict[str, Any], exported: Iterable[str], module: str) -> None
     for name in exported:
         value = names[name] = published(names[name], f"{module}.{name}")
         if isinstance(value, type) and value.__module__.startswith(_PACKAGE):
-            publish_methods(value, value.__name__, without=_FOR_MSC)
+            publish_methods(value, value.__name__, without=(*_FOR_MSC, *getattr(value, "FOR_MSC", ())))
 
 
 def surface(names: dict[str, Any], module: str) -> None:

@@ -54,9 +54,11 @@ class Sinks:
             group += [next(feed) for _ in range(size - 1)]
             alike = all([v.shape for v in row] == [v.shape for v in group[0]] for row in group)
             outputs = self._looped(group, tensors) if size > 1 and alike else None
+            if outputs is not None:
+                inputs = tensors(group[-1])
             for row in group if outputs is None else ():
-                outputs = self._step(*tensors(row))
-            inputs = tensors(group[-1])
+                inputs = tensors(row)
+                outputs = self._step(*inputs)
             steps -= size
         return inputs, outputs
 

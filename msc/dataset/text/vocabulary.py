@@ -25,6 +25,8 @@ from msc.frontend.dtypes import as_dtype, int32
 class Vocab:
     """Words with numbers; made by `from_list`, `from_dict`, `from_file` or `from_dataset`."""
 
+    FOR_MSC = ("number",)
+
     def __init__(self, numbers: dict[str, int]) -> None:
         self._numbers = numbers
         self._words = {number: word for word, number in numbers.items()}
