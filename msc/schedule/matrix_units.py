@@ -62,7 +62,7 @@ def with_instructions(cost: KernelCost, tree: Tree, reasons: list[str]) -> Tree:
         return tree
     for contraction in contractions(cost.model):
         options = [_by_instruction(cost.model, tree, contraction, unit, cost.target) for unit in cost.target.units]
-        options += [each for unit in cost.target.units for each in _by_function(cost.model, tree, contraction, unit)]
+        options += [each for unit in cost.target.units for each in _by_function(cost, tree, contraction, unit)]
         best = min(filter(None, options), key=lambda each: cost.prediction(each, 1).cycles, default=tree)
         before, after = (cost.prediction(each, 1).cycles for each in (tree, best))
         if after <= before and best is not tree:
@@ -92,12 +92,14 @@ def _by_instruction(
     return None if new is tree else new
 
 
-def _by_function(model: KernelModel, tree: Tree, contraction: Contraction, unit: Unit) -> Iterator[Tree]:
+def _by_function(cost: KernelCost, tree: Tree, contraction: Contraction, unit: Unit) -> Iterator[Tree]:
     """The tree whose tiles of a product a function of the unit computes: as many rows as it takes, or half of them.
 
     Terms are outermost there, as it reads each factor once. Sums are on the stack, and the statements beside it go
-    over the rows one by one, along the same vectors.
+    over the rows one by one, along the same vectors. Where half of L2 does not hold the left factor, an outermost loop
+    goes over as many rows as it holds.
     """
+    model = cost.model
     paths = list(_paths(tree.body, contraction.statement, ()))
     lie = _lies_in_words(model, contraction, unit) if len(paths) == 1 and _takes(model, contraction, unit) else None
     if lie is None:
@@ -109,16 +111,25 @@ def _by_function(model: KernelModel, tree: Tree, contraction: Contraction, unit:
     names = [next((axis for axis, dim in dims.items() if dim == wanted), "") for wanted in lie]
     summed = [axis for axis, dim in dims.items() if dim in contraction.k]
     apart = [axis for axis, dim in dims.items() if dim not in (*contraction.k, *lie)]
-    left = {loop.axis: loop.tile or 1 for loop in around} | dict.fromkeys(apart, 1)
-    points = sizes(model, tree, contraction, left)
-    if not all(names) or not summed or points["n"] > unit.shape.n or points["k"] > unit.shape.k:
+    points = sizes(model, tree, contraction, {loop.axis: loop.tile or 1 for loop in around} | dict.fromkeys(apart, 1))
+    if not all(names) or not summed or points["k"] > unit.shape.k:
+        return
+    rows, columns = (next((loop for loop in reversed(around) if loop.axis == axis), None) for axis in names)
+    widths = {id(columns): unit.shape.n} if columns is not None and points["n"] % unit.shape.n == 0 else {}
+    if points["n"] > unit.shape.n and not widths:
         return
     nest = Block((Run((contraction.statement,)),))
     for axis in reversed([*apart, *summed, *names]):
         nest = Block((Loop(axis, nest, mark="intrinsic", unit=unit.name) if axis == summed[0] else Loop(axis, nest),))
-    tiles = next((loop for loop in reversed(around) if loop.axis == names[0]), None)
-    for size in _heights(model.statements[contraction.statement].extents[lie[0]], tiles, around, unit):
-        yield _with_function(tree, inner[0], nest.nodes[0], tiles, size, array_names(model)[contraction.target])
+    extent, sums = model.statements[contraction.statement].extents[lie[0]], array_names(model)[contraction.target]
+    held = cost.target.levels[1].bytes // 2 // (points["k"] * BYTES[contraction.a.dtype])
+    for size in _heights(extent, rows, around, unit):
+        new = _with_function(tree, inner[0], nest.nodes[0], {**widths, id(rows): size}, sums)
+        yield new
+        height = held // (size or 1) * (size or 1)
+        is_free = len(new.body.nodes) == 1 and rows is not None and not around[0].mark and around[0].axis != rows.axis
+        if is_free and (size or 1) < height < extent:
+            yield put(new, new.body.nodes[0], Loop(names[0], new.body, height))
 
 
 def _is_nest(path: Sequence[Loop]) -> bool:
@@ -128,8 +139,8 @@ def _is_nest(path: Sequence[Loop]) -> bool:
     )
 
 
-def _with_function(tree: Tree, old: Loop, new: Node, tiles: Loop | None, size: int | None, sums: str) -> Tree:
-    """The tree with a function's loops, around which the sums are on the stack, and so many rows in a tile."""
+def _with_function(tree: Tree, old: Loop, new: Node, tiles: Mapping[int, int | None], sums: str) -> Tree:
+    """The tree with a function's loops, around which the sums are on the stack, and loops over tiles of new sizes."""
     around = next(block for block in all_blocks(tree.body) if old in block.nodes)
     rolled = {id(loop) for loop in loops(Tree((), around)) if loop.mark == "unroll"}
 
@@ -138,7 +149,8 @@ def _with_function(tree: Tree, old: Loop, new: Node, tiles: Loop | None, size: i
             return new
         if not isinstance(node, Loop):
             return node
-        return replace(node, mark="" if id(node) in rolled else node.mark, tile=size if node is tiles else node.tile)
+        mark = "" if id(node) in rolled else node.mark
+        return replace(node, mark=mark, tile=tiles.get(id(node), node.tile))
 
     def moved(block: Block) -> Block:
         places = tuple(replace(each, scope="stack") if each.array == sums else each for each in block.places)
