@@ -56,7 +56,8 @@ class StatementCost:
     def __init__(
         self, model: KernelModel, statement: KernelStatement, lanes: int, target: Machine, unit: Unit | None = None
     ) -> None:
-        self.model, self.statement, self.lanes, self.target, self._unit = model, statement, lanes, target, unit
+        self.model, self.statement, self.lanes, self._unit = model, statement, lanes, unit
+        self.target = target.of(model.arrays[statement.target].dtype)
         self._known: dict[tuple[StatementTile, frozenset[int], frozenset[int]], float] = {}
 
     def cycles(
@@ -362,7 +363,7 @@ class StatementCost:
         else:
             sums = shape.registers
             operands = min((int(shape.instructions(access)) for access in accesses), default=0)
-        registers, code = self.target.registers_of(self.model.arrays[self.statement.target].dtype), self.target.code
+        registers, code = self.target.vector_registers, self.target.code
         missing = max(0.0, sums + max(held, operands) - registers)
         tight = max(0, sums + operands + code.spare_registers - registers)
         return code.spill * missing + code.tight * tight

@@ -305,7 +305,8 @@ class _Search:
         group = next(group for group in self.groups if heaviest in group.statements)
         summed = [axis.dims[heaviest] for axis in group.own if may_be_summed(model, group, axis)]
         inner = tuple(axis.dims[heaviest] for axis in self.tree.axes if axis.dims.get(heaviest) in summed)
-        statement, target, fresh = model.statements[heaviest], self.cost.target, self.cost.fresh
+        statement, fresh = model.statements[heaviest], self.cost.fresh
+        target = self.cost.target.of(model.arrays[statement.target].dtype)
         search = TileSearch(model, statement, columns.dims[heaviest], lanes, target, inner, fresh)
         if row := search.whole_row(self.threads):
             reasons.append(f"sums of {row} {columns.name} at once: rows are read in the order of memory")

@@ -116,6 +116,7 @@ class Latency:
     multiply_add: float = figure("of a multiply-add", least=1, most=1000)
     add: float = figure("of an addition, or of a maximum", least=1, most=1000)
     reduce_lanes: float = figure("of the sum of the lanes of a vector", least=0)
+    integers: float = figure("of a product or a sum of integers, where another; 0: the same", 0)
 
 
 @dataclass(frozen=True)
@@ -285,9 +286,21 @@ class Machine:
         """The architectural vector registers."""
         return self.vectors.registers
 
-    def registers_of(self, dtype: str) -> int:
-        """The registers for elements of a type."""
-        return self.vectors.integers if self.vectors.integers and "i" in dtype else self.vectors.registers
+    def of(self, dtype: str) -> Machine:
+        """The machine as arithmetic on elements of a type finds it: with the registers and latencies of integers."""
+        return self._of_integers if "i" in dtype else self
+
+    @cached_property
+    def _of_integers(self) -> Machine:
+        vectors, latency = self.vectors, self.latency
+        if not vectors.integers and not latency.integers:
+            return self
+        add, product = latency.integers or latency.add, latency.integers or latency.multiply_add
+        return replace(
+            self,
+            vectors=replace(vectors, registers=vectors.integers or vectors.registers),
+            latency=replace(latency, add=add, multiply_add=product),
+        )
 
     @property
     def fma(self) -> bool:

@@ -65,6 +65,7 @@ class FunctionEmitter:
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
     arrays: set[SSAValue] = field(default_factory=set[SSAValue])
     aliased: set[SSAValue] = field(default_factory=set[SSAValue])
+    unaligned: set[SSAValue] = field(default_factory=set[SSAValue])
     columns: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     interleaved: dict[StoreOp, str] = field(default_factory=dict[StoreOp, str])
     name: str = ""
@@ -253,7 +254,9 @@ class FunctionEmitter:
             if first is None:
                 factors.append([self._use(term) for term in terms])
             else:
-                factors.append([words(self.prelude, self._read_element(first), first, total.type.lanes)])
+                aligned = self.prelude.aligns_words and first.buffer not in self.unaligned
+                text, lanes = self._read_element(first), total.type.lanes
+                factors.append([words(self.prelude, text, first, lanes, may_align=aligned)])
         return add_products(self.prelude, op, total, factors)
 
     def _store(self, op: StoreOp) -> None:

@@ -59,6 +59,7 @@ def emit_c(
     plans = [read_plan(module, function) for function in functions]
     signature = _signature(module, functions, plans, chosen)
     prelude = Prelude(chosen.threads, signature.stack_bytes, chosen.target.index, units=chosen.target.abilities.units)
+    prelude.aligns_words = chosen.target.is_bare
     away = accelerator(chosen.profile) if accelerator is not None else None
     kernels = _kernels(module, plans, signature, prelude, away)
     calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plans[0].calls)
@@ -155,11 +156,12 @@ def _kernels(
     own |= {function.symbol for function in signature.functions}
     scope = NameScope([own | SYSTEM])
     kernels = dict[str, Kernel]()
-    aliased = [plan.aliased() for plan in plans]
+    aliased, given = [plan.aliased() for plan in plans], [plan.given() for plan in plans]
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data in called:
             overlapping = frozenset[int]().union(*(positions.get(op.sym_name.data, ()) for positions in aliased))
-            kernel = emit_kernel(op, scope, overlapping, prelude)
+            of_caller = frozenset[int]().union(*(positions.get(op.sym_name.data, ()) for positions in given))
+            kernel = emit_kernel(op, scope, overlapping, prelude, of_caller)
             kernels[op.sym_name.data] = kernel if away is None else away.kernel(op, kernel)
     return merge_kernels(kernels, scope, prelude) if away is None else kernels
 

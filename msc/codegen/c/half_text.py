@@ -80,6 +80,7 @@ HALF_TEMPLATES: Mapping[str, Template] = {
     ),
     "pair": Template(HALF["pair"], variants={0: HALF["pair_scalar"]}, types=("u16", "u32")),
     "word": Template("", headers=("string.h",), variants={0: HALF["word_scalar"]}, types=("u32",)),
+    "aligned_word": Template("", variants={0: HALF["aligned_word_scalar"]}, types=("u32",)),
     "quad": Template(HALF["quad"], variants={0: HALF["quad_scalar"]}, types=("i8", "u8", "u16", "u32")),
 }
 """Named by the other type: `from_f16_f32x8` gives f32, `f16_from_f32x8` takes it."""

@@ -15,6 +15,9 @@ from msc.dialects.loop import AddProductsOp, LoadOp, StoreOp
 from msc.ir.typed import memref_type
 from msc.poly.affine import linear_form
 
+_WORD = 4
+"""Bytes."""
+
 
 def joined(op: AddProductsOp, terms: Sequence[SSAValue]) -> LoadOp | None:
     """The load of the first term of a factor, if the others lie right behind it, lane by lane; else None.
@@ -66,13 +69,35 @@ def is_read_joined(load: LoadOp) -> bool:
     )
 
 
-def words(prelude: Prelude, text: str, load: LoadOp, lanes: int) -> CExpression:
-    """The words from the place `text` on, where a load reads the first elements: one of each lane, or one for all."""
+def _begins_with_word(load: LoadOp) -> bool:
+    """Whether a load always reads the first byte of a word, of a buffer that begins with one."""
+    type_, apart = buffer_type(load.buffer.type), list[int]()
+    for index, stride in zip(load.map.results, type_.strides, strict=True):
+        form = linear_form(index)
+        if form is None:
+            return False
+        apart += [stride * each * type_.item_bytes for each in (form.constant, *form.coefficients.values())]
+    return not any(each % _WORD for each in apart)
+
+
+def words(prelude: Prelude, text: str, load: LoadOp, lanes: int, *, may_align: bool = False) -> CExpression:
+    """The words from the place `text` on, where a load reads the first elements: one of each lane, or one for all.
+
+    A buffer that `may_align` begins with a word: machines without other loads then need one load for each.
+    """
     if load.all_lanes > 1 and any(load.lane_steps):
         type_ = CType("u32", load.all_lanes)
         return CExpression(
             access.vector_load(prelude, text, type_, 1, type_.lanes, "(const void *)"), type_, reads=True
         )
     word = CType("u32")
-    called = f"{prelude.function('word', word)}(&{text})"
+    size = buffer_type(load.buffer.type).item_bytes
+    if not prelude.aligns_words:
+        called = f"{prelude.function('word', word)}(&{text})"
+    elif may_align and _begins_with_word(load):
+        called = f"{prelude.function('aligned_word', word)}(&{text})"
+    else:
+        function, type_ = {1: ("quad", "int8_t"), 2: ("pair", "uint16_t")}[size]
+        terms = ", ".join(f"({type_})(&{text})[{k}]" for k in range(_WORD // size))
+        called = f"{prelude.function(function, word)}({terms})"
     return CExpression(called, CType("u32", lanes), splat=lanes > 0, reads=True)

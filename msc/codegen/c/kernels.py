@@ -108,8 +108,17 @@ def kernel_texts(kernels: Iterable[Kernel], linkage: str = "") -> list[str]:
     return ["\n".join(text) for text in texts.values()]
 
 
-def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int], prelude: Prelude) -> Kernel:
-    """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
+def emit_kernel(
+    function: FuncOp,
+    functions: NameScope,
+    aliased: frozenset[int],
+    prelude: Prelude,
+    given: frozenset[int] = frozenset(),
+) -> Kernel:
+    """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call.
+
+    Those `given` are tensors of the caller, which begin anywhere.
+    """
     name = functions.fresh(function.sym_name.data, "kernel")
     dead = dead_values(function).union(taken_in(function))
     body = FunctionEmitter(prelude, dead=dead, name=name, functions=functions)
@@ -123,6 +132,7 @@ def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int],
         )
         parameters[number] = replace(parameters[number], buffer=buffer)
         body.stride_sizes[function.args[number]] = list(sizes)
+    body.unaligned = {function.args[k] for k in given}
     for argument, parameter in zip(function.args, parameters, strict=False):
         body.bind_parameter(argument, parameter.name, parameter.buffer, aliased=parameter.aliased)
         body.around[argument] = Capture(parameter.name, parameter.declaration)

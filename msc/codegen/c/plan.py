@@ -94,6 +94,16 @@ class EntryPlan:
                 found.setdefault(call.kernel, set()).update(_overlapping(call.places))
         return found
 
+    def given(self) -> dict[str, set[int]]:
+        """For each kernel, the positions of its parameters that are tensors of the caller in some call."""
+        found: dict[str, set[int]] = {}
+        for call in self.calls:
+            if call.kernel is not None:
+                own = ("workspace", "weights")
+                positions = {k for k, place in enumerate(call.places) if place.role not in own}
+                found.setdefault(call.kernel, set()).update(positions)
+        return found
+
     def steps(self) -> Iterator[MemoryStep]:
         """What of the workspace is live at each call: from the first call that takes a buffer to the last."""
         used = [[self.buffer_of(p.whole) for p in call.places if p.role == "workspace"] for call in self.calls]

@@ -30,6 +30,8 @@ class Prelude:
     index: int = 64
     team: bool = False
     units: Mapping[str, Unit] = field(default_factory=dict[str, Unit])
+    aligns_words: bool = False
+    """Whether loads say that words are aligned, where they are: the processor may have no others."""
     includes: set[str] = field(default_factory=set[str])
     instructions: dict[str, str] = field(default_factory=dict[str, str])
     plain: set[str] = field(default_factory=set[str])

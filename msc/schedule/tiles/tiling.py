@@ -141,7 +141,7 @@ class TileSearch:
 
     @property
     def _registers(self) -> int:
-        return self.target.registers_of(self.model.arrays[self.statement.target].dtype)
+        return self.target.vector_registers
 
     def _reads(self) -> range:
         return range(1, len(self.statement.accesses()))

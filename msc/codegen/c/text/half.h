@@ -103,6 +103,14 @@ static inline uint32_t quad_u32(int8_t a, int8_t b, int8_t c, int8_t d)
     return (uint8_t)a | (uint32_t)(uint8_t)b << 8 | (uint32_t)(uint8_t)c << 16 | (uint32_t)(uint8_t)d << 24;
 }
 
+/*** aligned_word_scalar ***/
+/* The four bytes from p on, which begin where words begin. */
+static inline uint32_t aligned_word_u32(const void *p)
+{
+    typedef uint32_t in_memory __attribute__((may_alias));
+    return *(const in_memory *)p;
+}
+
 /*** word_scalar ***/
 /* The four bytes from p on, which need not be aligned. */
 static inline uint32_t word_u32(const void *p)
