@@ -36,9 +36,9 @@ class VerifyMemoryPlan(ModulePass):
     The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last
     written into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step:
     what is read is whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel
-    allows it (`loop.in_place`) or reads an input before it writes there; weights are never written, nor inputs but the
-    states that the function updates; every view lies in its space, at a multiple of the machine's `align`. Branches
-    are both followed; after them only what both left whole is.
+    allows it (`loop.in_place`) or, on microcontrollers, reads an input before it writes there; weights are never
+    written, nor inputs but the states that the function updates; every view lies in its space, at a multiple of the
+    machine's `align`. Branches are both followed; after them only what both left whole is.
     What is `ms.compact` is so in the entry function and in all kernels that take it.
     A loop's body is followed from what its first and its later iterations find. Changes nothing. Raises MSC0404 at
     the first operation that breaks a rule.
@@ -71,7 +71,7 @@ class _Place:
 class _Run:
     def __init__(self, module: ModuleOp, function: func.FuncOp) -> None:
         self._kernels, self._functions = kernel_signatures(module), functions_of(module)
-        self._alignment = target_of(module).machine.align
+        self._machine = target_of(module).machine
         arguments = function.body.block.args
         self._roles: dict[SSAValue, str] = dict(zip(arguments, _roles(function), strict=True))
         buffers = [a for a in arguments if self._roles[a] != "size"]
@@ -107,7 +107,7 @@ class _Run:
             raise self._error(op, "a view's offset is not a constant")
         place = _Place(op.source, offset, byte_size(op.result))
         space = byte_size(op.source)
-        if offset < 0 or offset % self._alignment or offset + place.bytes > space:
+        if offset < 0 or offset % self._machine.align or offset + place.bytes > space:
             raise self._error(op, f"bytes {offset} to {offset + place.bytes} are misaligned or outside of {space}")
         self._places[op.result] = place
 
@@ -128,7 +128,7 @@ class _Run:
     def _trails(self, name: str, op: func.CallOp, output: int, source: int) -> bool:
         """Whether an output lies so beside an input that the kernel writes where it has read."""
         a, b = self._place(op.arguments[output]), self._place(op.arguments[source])
-        if not a.overlaps(b) or any(is_part(op.arguments[i]) for i in (output, source)):
+        if not self._machine.is_bare or not a.overlaps(b) or any(is_part(op.arguments[i]) for i in (output, source)):
             return False
         distances = trailing_distances(self._functions[name], output, source)
         return distances is not None and b.offset - a.offset in distances
