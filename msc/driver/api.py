@@ -50,6 +50,7 @@ def compile(
     winograd: bool = True,
     flush_subnormals: bool = False,
     check_indices: bool = False,
+    precision: str = "f32",
     without: Sequence[str] | str = (),
     input_values: Mapping[str, ArrayLike] | None = None,
     use_cache: bool = True,
@@ -71,9 +72,10 @@ def compile(
     `(1, 64)` or "1..64", within which each call decides by the shapes of its inputs; `march` is a CPU, this one if
     not given; `max_memory` is in bytes, or as "4G"; `tuned` is a file that `msc tune` wrote; `winograd` lets
     convolutions be computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers;
-    `check_indices` has a call look first at inputs that the model gathers by (MSC0610); `without` names optimisations
-    to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A
-    model that was compiled before comes from the cache. With `any_layout` the arrays of parameters that a Cell updates
+    `check_indices` has a call look first at inputs that the model gathers by (MSC0610); `precision` "bf16" or
+    "f16" rounds the operands of products, and stores weights so; `without` names optimisations to turn off;
+    `input_values` fixes inputs of an ONNX model, which then are inputs no more. A model that was compiled before comes
+    from the cache. With `any_layout` the arrays of parameters that a Cell updates
     may lie in memory as its products read them: `state` of the compiled function makes such arrays.
 
     Where sizes are open that `dims` does not give, where the values of inputs decide shapes, and where no one library
@@ -93,6 +95,7 @@ def compile(
                 **{"target": target, "threads": threads, "dims": dims, "march": march, "weights": weights},
                 **{"max_memory": max_memory, "tuned": tuned, "winograd": winograd, "without": without},
                 **{"flush_subnormals": flush_subnormals, "check_indices": check_indices, "input_values": input_values},
+                "precision": precision,
             }
         )
         cached, any_order = boolean("use_cache", use_cache), boolean("any_layout", any_layout)

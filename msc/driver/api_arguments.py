@@ -143,6 +143,7 @@ _ARGUMENTS: Mapping[str, Callable[[str, Any], Any]] = MappingProxyType({
     "winograd": boolean,
     "flush_subnormals": boolean,
     "check_indices": boolean,
+    "precision": text,
     "without": _names,
     "input_values": _input_values,
 })  # fmt: skip

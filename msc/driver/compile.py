@@ -188,6 +188,10 @@ def compile_read(
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     if options.check_indices and compilation.stage.name == "graph":
         _mark_indices(model)
+    if options.precision != "f32" and compilation.stage.name == "graph":
+        from msc.graph.lower_precision import lower_precision
+
+        lower_precision(model.module, options.precision)
     if options.mesh and compilation.stage.name == "graph":
         from msc.parallel.marks import set_mesh
 

@@ -50,6 +50,10 @@ Dim: TypeAlias = int | tuple[int, int]
 """The size of a dimension, or the range in which each call decides it."""
 
 
+PRECISIONS = ("f32", "bf16", "f16")
+"""Of the operands of products."""
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """Everything that decides what a model is compiled to: one value of this, one model, one sequence of bytes.
@@ -66,7 +70,7 @@ class CompileOptions:
     turned off. `ram_limit`, `rom_limit` and `stack_limit` are bytes of a small machine's memory that workspace and
     stack, weights and code, and the stack may take; 0: what the machine's file says. `mesh`, as in "dp=2,tp=2", makes
     the program of one of so many ranks, which meet through MPI. `layout` is that of a bundle for a microcontroller
-    (`msc.runtime.layouts`).
+    (`msc.runtime.layouts`). `precision` is that of the operands of products: "bf16" and "f16" sum up in f32.
     """
 
     target: str = DEFAULT
@@ -90,6 +94,7 @@ class CompileOptions:
     stack_limit: int = 0
     mesh: str = ""
     layout: str = ""
+    precision: str = "f32"
 
     def __post_init__(self) -> None:
         """Raises MSC0506 for an unknown target, MSC0501 for an unknown machine, MSC0008 for a number out of range."""
@@ -98,6 +103,9 @@ class CompileOptions:
             self.backend.describe(self.march)
         if self.threads is not None and not 0 <= self.threads <= 1024:
             raise MscError(Diagnostic("MSC0008", f"threads is {self.threads}; it is 0 (automatic) to 1024"))
+        if self.precision not in PRECISIONS:
+            advice = did_you_mean(self.precision, PRECISIONS) or f"it is one of {', '.join(PRECISIONS)}"
+            raise MscError(Diagnostic("MSC0008", f"there is no precision '{self.precision}'", help=advice))
         for name in self.without:
             if name not in switches:
                 advice = did_you_mean(name, switches) or f"they are {', '.join(switches)}"

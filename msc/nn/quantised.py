@@ -25,13 +25,63 @@ from msc.nn.parameters import parameter
 
 __all__ = [
     "ActQuant", "Conv2dBnFoldQuant", "Conv2dBnFoldQuantOneConv", "Conv2dBnWithoutFoldQuant", "Conv2dQuant",
-    "DenseQuant", "FakeQuantWithMinMaxObserver", "MulQuant", "TensorAddQuant",
+    "DenseQuant", "FakeQuantWithLearnedStep", "FakeQuantWithMinMaxObserver", "MulQuant", "TensorAddQuant",
 ]  # fmt: skip
 
 _LEAST = 1e-30
 
 
-class FakeQuantWithMinMaxObserver(Cell):
+class FakeQuantization(Cell):
+    """Base of fake quantisations: the integers that there are, and which axis has scales of its own."""
+
+    def __init__(
+        self,
+        per_channel: bool,
+        channel_axis: int,
+        num_channels: int,
+        num_bits: int,
+        symmetric: bool,
+        narrow_range: bool,
+        quant_delay: int,
+    ) -> None:
+        super().__init__()
+        if num_bits not in range(2, 9):
+            raise ApiValueError("MSC0824", f"{type(self).__name__}: num_bits is {num_bits}; it must be 2 to 8")
+        self.per_channel, self.channel_axis, self.num_channels = per_channel, channel_axis, num_channels
+        self.num_bits, self.symmetric, self.narrow_range = num_bits, symmetric, narrow_range
+        self.quant_delay = quant_delay
+        self.steps = Parameter(ops.zeros((1,), float32), name="steps", requires_grad=False)
+
+    @property
+    def least(self) -> int:
+        """The least integer."""
+        return (-(1 << (self.num_bits - 1)) if self.symmetric else 0) + self.narrow_range
+
+    @property
+    def most(self) -> int:
+        """The greatest integer."""
+        return (1 << (self.num_bits - 1 if self.symmetric else self.num_bits)) - 1
+
+    def grid(self) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point, of the shape `[1]` or `[num_channels]`."""
+        raise NotImplementedError
+
+    def delayed(self, x: Tensor, given: Tensor) -> Tensor:
+        """What is fake-quantised, after `quant_delay` steps of training."""
+        if not self.training or self.quant_delay == 0:
+            return given
+        return ops.where(self.steps <= float(self.quant_delay), x, given)
+
+    def along(self, x: Tensor) -> tuple[int, ...]:
+        """The shape in which scales broadcast to x."""
+        return tuple(-1 if self.per_channel and axis == self.channel_axis else 1 for axis in range(x.ndim))
+
+    def others(self, x: Tensor) -> tuple[int, ...]:
+        """The axes of x that share a scale."""
+        return tuple(axis for axis in range(x.ndim) if not (self.per_channel and axis == self.channel_axis))
+
+
+class FakeQuantWithMinMaxObserver(FakeQuantization):
     """Fake quantisation over a range that training observes: `minq`, `maxq`, one of each or one a channel.
 
     While it is trained the range is that of the batch, or its moving average with `ema`. The first `quant_delay` steps
@@ -52,30 +102,14 @@ class FakeQuantWithMinMaxObserver(Cell):
         narrow_range: bool = False,
         quant_delay: int = 0,
     ) -> None:
-        super().__init__()
-        if num_bits not in range(2, 9):
-            raise ApiValueError("MSC0824", f"FakeQuantWithMinMaxObserver: num_bits is {num_bits}; it must be 2 to 8")
+        super().__init__(per_channel, channel_axis, num_channels, num_bits, symmetric, narrow_range, quant_delay)
         if not min_init <= 0 <= max_init:
             message = f"FakeQuantWithMinMaxObserver: the range {min_init} to {max_init} does not hold 0"
             raise ApiValueError("MSC0824", message)
         self.ema, self.ema_decay = ema, ema_decay
-        self.per_channel, self.channel_axis, self.num_channels = per_channel, channel_axis, num_channels
-        self.num_bits, self.symmetric, self.narrow_range = num_bits, symmetric, narrow_range
-        self.quant_delay = quant_delay
         shape = (num_channels,) if per_channel else (1,)
         self.minq = Parameter(ops.full(shape, float(min_init), dtype=float32), name="minq", requires_grad=False)
         self.maxq = Parameter(ops.full(shape, float(max_init), dtype=float32), name="maxq", requires_grad=False)
-        self.steps = Parameter(ops.zeros((1,), float32), name="steps", requires_grad=False)
-
-    @property
-    def least(self) -> int:
-        """The least integer."""
-        return (-(1 << (self.num_bits - 1)) if self.symmetric else 0) + self.narrow_range
-
-    @property
-    def most(self) -> int:
-        """The greatest integer."""
-        return (1 << (self.num_bits - 1 if self.symmetric else self.num_bits)) - 1
 
     def grid(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point of the range, of the shape `[1]` or `[num_channels]`."""
@@ -91,19 +125,15 @@ class FakeQuantWithMinMaxObserver(Cell):
     def construct(self, x: Tensor) -> Tensor:
         if self.training:
             self._observe(x)
-        shape = tuple(-1 if self.per_channel and axis == self.channel_axis else 1 for axis in range(x.ndim))
-        scale, zero = (ops.reshape(each, shape) for each in self.grid())
+        scale, zero = (ops.reshape(each, self.along(x)) for each in self.grid())
         rounded = ops.clamp(apply("round", x / scale) + zero, float(self.least), float(self.most))
         low, high = (self.least - zero) * scale, (self.most - zero) * scale
         cut = ops.minimum(ops.maximum(x, low), high)
-        given = cut + ops.stop_gradient((rounded - zero) * scale - cut)
-        if not self.training or self.quant_delay == 0:
-            return given
-        return ops.where(self.steps <= float(self.quant_delay), x, given)
+        return self.delayed(x, cut + ops.stop_gradient((rounded - zero) * scale - cut))
 
     def _observe(self, x: Tensor) -> None:
         x = ops.stop_gradient(x)
-        axes = tuple(axis for axis in range(x.ndim) if not (self.per_channel and axis == self.channel_axis))
+        axes = self.others(x)
         least, most = ops.amin(x, axes).reshape(self.minq.shape), ops.amax(x, axes).reshape(self.maxq.shape)
         least, most = ops.minimum(least, 0.0), ops.maximum(most, 0.0)
         if self.ema:
@@ -115,10 +145,54 @@ class FakeQuantWithMinMaxObserver(Cell):
         ops.assign(self.steps, self.steps + 1.0)
 
 
+class FakeQuantWithLearnedStep(FakeQuantization):
+    """Fake quantisation whose step is trained: zero point 0, integers with a sign if `symmetric`.
+
+    The step starts at `2 mean|x| / sqrt(most)` of the first batch. Its gradient, `round(x / s) - x / s` inside of the
+    range and the end that was cut at outside, is divided by the root of the number of elements times the greatest
+    integer. Source: Esser et al. 2019 (arXiv:1902.08153); mindspore_gs LearnedStepSizeQuantizationAwareTraining.
+    """
+
+    def __init__(
+        self,
+        per_channel: bool = False,
+        channel_axis: int = 1,
+        num_channels: int = 1,
+        num_bits: int = 8,
+        symmetric: bool = False,
+        narrow_range: bool = False,
+        quant_delay: int = 0,
+    ) -> None:
+        super().__init__(per_channel, channel_axis, num_channels, num_bits, symmetric, narrow_range, quant_delay)
+        self.scale = Parameter(ops.ones((num_channels if per_channel else 1,), float32), name="scale")
+
+    @classmethod
+    def like(cls, other: FakeQuantization, symmetric: bool) -> FakeQuantWithLearnedStep:
+        """With the integers of another fake quantisation."""
+        where = (other.per_channel, other.channel_axis, other.num_channels)
+        return cls(*where, other.num_bits, symmetric, other.narrow_range, other.quant_delay)
+
+    def grid(self) -> tuple[Tensor, Tensor]:
+        scale = ops.maximum(self.scale, _LEAST)
+        return scale, ops.zeros_like(scale)
+
+    def construct(self, x: Tensor) -> Tensor:
+        if self.training:
+            size = ops.stop_gradient(ops.abs(x))
+            start = ops.mean(size, self.others(x)).reshape(self.scale.shape) * (2 / self.most**0.5)
+            ops.assign(self.scale, ops.where(self.steps < 0.5, ops.maximum(start, 1e-8), self.scale))
+            ops.assign(self.steps, self.steps + 1.0)
+        scale, _ = self.grid()
+        part = (x.size / self.num_channels * self.most) ** -0.5
+        scale = ops.reshape(scale * part + ops.stop_gradient(scale - scale * part), self.along(x))
+        inside = ops.clamp(x / scale, float(self.least), float(self.most))
+        return self.delayed(x, (inside + ops.stop_gradient(apply("round", inside) - inside)) * scale)
+
+
 class FrozenQuant(Cell):
     """Quantisation and back by constants: what a trained fake quantisation becomes in an exported model."""
 
-    def __init__(self, trained: FakeQuantWithMinMaxObserver) -> None:
+    def __init__(self, trained: FakeQuantization) -> None:
         super().__init__()
         scale, zero = (each.asnumpy() for each in trained.grid())
         self.channel_axis = trained.channel_axis if trained.per_channel else None

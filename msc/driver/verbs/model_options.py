@@ -79,6 +79,9 @@ _OPTIONS = (
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
     click.option("--flush-subnormals", is_flag=True, help="Take zeros for subnormal numbers."),
     click.option("--check-indices", is_flag=True, help="Have a call look first at inputs that are indices."),
+    click.option(
+        "--precision", default="f32", metavar="TYPE", help="Of products' operands: f32, bf16 or f16; sums: f32."
+    ),
     click.option("--mesh", default="", metavar="NAME=N,...", help="Make one rank's program of many, e.g. dp=2,tp=2."),
     click.option(
         "--from",
@@ -108,6 +111,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         no_winograd: bool,
         flush_subnormals: bool,
         check_indices: bool,
+        precision: str,
         mesh: str,
         start: str | None,
         **rest: object,
@@ -127,6 +131,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             tuned=Path(tuned) if tuned is not None else None,
             flush_subnormals=flush_subnormals,
             check_indices=check_indices,
+            precision=precision,
             mesh=mesh,
             without=(*named, *(("winograd",) if no_winograd else ())),
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from msc import nn
 from msc.frontend.errors import ApiTypeError, ApiValueError
@@ -21,12 +21,16 @@ from msc.nn.quantised import (
     Conv2dBnWithoutFoldQuant,
     Conv2dQuant,
     DenseQuant,
+    FakeQuantization,
+    FakeQuantWithLearnedStep,
     FakeQuantWithMinMaxObserver,
     FrozenQuant,
 )
 
 ACTIVATIONS = (nn.ReLU, nn.ReLU6, nn.HSwish, nn.HSigmoid, nn.LeakyReLU, nn.Sigmoid, nn.Tanh)
 """Activations behind which a fake quantisation goes."""
+_POSITIVE = (nn.ReLU, nn.ReLU6, nn.HSigmoid, nn.Sigmoid)
+"""Those that give no numbers below zero."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,14 @@ def convert_quant_network(
     narrow_range: Any = False,
     *,
     num_bits: Any = None,
+    learned_step: bool = False,
 ) -> Cell:
     """Put fake quantisations into a network: it is changed, and given back.
 
     Weights of convolutions and dense layers are fake-quantised, and what activations give. `nn.Conv2dBnAct` and
     `nn.DenseBnAct` say what belongs together; with `bn_fold` batch normalisation is folded into the weight. Layers
-    outside of these are quantised with their input. Of pairs, as `num_bits=(8, 8)`, the first is for weights.
+    outside of these are quantised with their input. Of pairs, as `num_bits=(8, 8)`, the first is for weights. With
+    `learned_step` steps are trained (LSQ), which few bits need, in the place of ranges that are observed.
     Raises ApiTypeError unless `network` is a Cell, ApiValueError for a value that cannot be.
     """
     if not isinstance(network, Cell):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -89,8 +95,19 @@ def convert_quant_network(
     if activations.per_channel:
         raise ApiValueError("MSC0824", "convert_quant_network: activations have one scale; per_channel is for weights")
     _convert(network, _Plan(weights, activations, bn_fold, freeze_bn))
+    if learned_step:
+        _learn_steps(network)
     network.update_parameters_name()
     return network
+
+
+def _learn_steps(network: Cell) -> None:
+    """Put steps that are trained in the place of observed ranges: without a sign behind ReLU and its like alone."""
+    for _, cell in list(network.cells_and_names()):
+        for name, inner in list(cell.name_cells().items()):
+            if isinstance(inner, FakeQuantWithMinMaxObserver):
+                without_sign = isinstance(cell, ActQuant) and isinstance(cell.act, _POSITIVE)
+                setattr(cell, name, FakeQuantWithLearnedStep.like(inner, symmetric=not without_sign))
 
 
 @dataclass(frozen=True)
@@ -130,7 +147,7 @@ def _convert(network: Cell, plan: _Plan) -> None:
                 network.__dict__["_cells"][name] = made
             else:
                 setattr(network, name, made)
-        elif not isinstance(cell, FakeQuantWithMinMaxObserver):
+        elif not isinstance(cell, FakeQuantization):
             _convert(cell, plan)
 
 
@@ -192,7 +209,7 @@ def frozen(network: Cell) -> Cell:
     network.set_train(False)
     for _, cell in list(network.cells_and_names()):
         for name, inner in list(cell.name_cells().items()):
-            if isinstance(inner, FakeQuantWithMinMaxObserver):
+            if isinstance(inner, FakeQuantization):
                 setattr(cell, name, FrozenQuant(inner))
     return network
 
@@ -239,13 +256,16 @@ def export_geir(network: Cell, *inputs: Any, file_name: str) -> str:
 class SimulatedQuantizationAwareTraining:
     """`mindspore_gs`'s algorithm: `apply` puts fake quantisations in, `convert` makes the integers.
 
-    Keys of `config`: quant_delay, quant_dtype, per_channel, symmetric, narrow_range as pairs, **activations first**,
+    Keys of `config`: num_bits, quant_delay, quant_dtype, per_channel, symmetric, narrow_range as pairs, **activations
+    first**,
     and freeze_bn, bn_fold, one_conv_fold, enable_fusion.
     """
 
+    LEARNS: ClassVar[bool] = False
+
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self._config: dict[str, Any] = {
-            **{"quant_delay": (0, 0), "per_channel": (False, True), "symmetric": (False, True)},
+            **{"num_bits": (8, 8), "quant_delay": (0, 0), "per_channel": (False, True), "symmetric": (False, True)},
             **{"narrow_range": (False, False), "freeze_bn": 10_000_000, "bn_fold": False},
         }
         for name, value in (config or {}).items():
@@ -274,11 +294,17 @@ class SimulatedQuantizationAwareTraining:
         """Put fake quantisations in."""
         pairs: dict[str, Any] = {
             key: _pair(key, self._config[key])[::-1]
-            for key in ("quant_delay", "per_channel", "symmetric", "narrow_range")
+            for key in ("num_bits", "quant_delay", "per_channel", "symmetric", "narrow_range")
         }
         pairs |= {"bn_fold": self._config["bn_fold"], "freeze_bn": self._config["freeze_bn"]}
-        return convert_quant_network(network, **pairs)
+        return convert_quant_network(network, **pairs, learned_step=self.LEARNS)
 
     def convert(self, network: Cell) -> Cell:
         """Put constants in the place of trained ranges."""
         return frozen(network)
+
+
+class LearnedStepSizeQuantizationAwareTraining(SimulatedQuantizationAwareTraining):
+    """`mindspore_gs`'s algorithm with steps that are trained (LSQ)."""
+
+    LEARNS = True

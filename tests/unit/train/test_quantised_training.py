@@ -9,9 +9,9 @@ import pytest
 
 import msc
 from msc import nn, ops
-from msc.nn.quantised import ActQuant, FakeQuantWithMinMaxObserver
+from msc.nn.quantised import ActQuant, FakeQuantWithLearnedStep, FakeQuantWithMinMaxObserver
 from msc.support.diagnostics import MscError
-from msc.train.quant import SimulatedQuantizationAwareTraining, quant
+from msc.train.quant import LearnedStepSizeQuantizationAwareTraining, SimulatedQuantizationAwareTraining, quant
 
 
 def test_the_worked_example(mode: int) -> None:
@@ -40,6 +40,28 @@ def test_the_range_is_observed(mode: int) -> None:
     for end in (4.0, 8.0):
         cell(msc.Tensor(np.array([-end, end / 2], np.float32)))
     assert (cell.minq.asnumpy(), cell.maxq.asnumpy()) == (-5, 2.5)
+
+
+def test_a_step_is_learned(mode: int) -> None:
+    """It starts at 2 mean|x| / sqrt(most); its gradient is that of the paper, over the root of elements times most."""
+    cell = FakeQuantWithLearnedStep(num_bits=3, symmetric=True)
+    x = np.array([-3, -0.9, 0.2, 1.9, 2.5, 0.1], np.float32)
+    cell.set_train()
+    cell(msc.Tensor(x))
+    np.testing.assert_allclose(cell.scale.asnumpy(), 2 * np.abs(x).mean() / np.sqrt(3), rtol=1e-6)
+    cell.set_train(False)
+    cell.scale.set_data(msc.Tensor(np.array([0.5], np.float32)))
+    v = x / 0.5
+    wanted = np.clip(np.rint(v), -4, 3)
+    np.testing.assert_allclose(cell(msc.Tensor(x)).asnumpy(), wanted * 0.5)
+    weights = np.arange(1, 7).astype(np.float32)
+    by_x, (by_scale,) = msc.value_and_grad(lambda t: ops.sum(cell(t) * msc.Tensor(weights)), 0, [cell.scale])(
+        msc.Tensor(x)
+    )[1]
+    inside = (v >= -4) & (v <= 3)
+    np.testing.assert_allclose(by_x.asnumpy(), inside * weights)
+    share = np.where(inside, wanted - v, wanted) / np.sqrt(6 * 3)
+    np.testing.assert_allclose(by_scale.asnumpy(), (share * weights).sum(), rtol=1e-5)
 
 
 def test_x_stays_for_the_delay(mode: int) -> None:
@@ -72,7 +94,11 @@ CONVERSIONS = {
     "pairs": lambda net: quant.convert_quant_network(
         net, bn_fold=True, num_bits=(8, 8), per_channel=(True, False), symmetric=(True, False)
     ),
-    "golden stick": lambda net: SimulatedQuantizationAwareTraining({"bn_fold": True}).apply(net),
+    "learned": lambda net: quant.convert_quant_network(
+        net, num_bits=(4, 8), per_channel=(True, False), symmetric=(True, False), learned_step=True
+    ),
+    "golden stick": lambda net: LearnedStepSizeQuantizationAwareTraining({"num_bits": (8, 8)}).apply(net),
+    "golden stick, observed": lambda net: SimulatedQuantizationAwareTraining({"bn_fold": True}).apply(net),
 }
 
 
@@ -86,19 +112,28 @@ def test_a_fake_quantisation_follows_each_activation() -> None:
     assert len(names) == len({p.name for p in net.get_parameters()})
 
 
-@pytest.mark.parametrize("name", CONVERSIONS)
-def test_the_exported_integers_are_a_step_away_at_most(tmp_path: Any, name: str) -> None:
+def train(net: nn.Cell) -> None:
+    """Some steps in graph mode, which make the loss smaller."""
     with msc.set_context(mode=msc.GRAPH_MODE):
-        net = CONVERSIONS[name](Net())
         loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
         step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), nn.Momentum(net.trainable_params(), 0.05, 0.9))
         step.set_train()
         labels = msc.Tensor(np.arange(8, dtype=np.int32) % 3)
         losses = [float(step(msc.Tensor(IMAGES), labels).asnumpy()) for _ in range(12)]
         assert losses[-1] < losses[0]
-        net.set_train(False)
-        wanted = net(msc.Tensor(IMAGES)).asnumpy()
-        path = quant.export(net, IMAGES, file_name=str(tmp_path / "net"), file_format="MIR")
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_the_exported_integers_are_a_step_away_at_most(tmp_path: Any, name: str) -> None:
+    net = CONVERSIONS[name](Net())
+    if name in ("pairs", "learned"):
+        train(net)
+    else:
+        net.set_train()
+        net(msc.Tensor(IMAGES))
+    net.set_train(False)
+    wanted = net(msc.Tensor(IMAGES)).asnumpy()
+    path = quant.export(net, IMAGES, file_name=str(tmp_path / "net"), file_format="MIR")
     got = np.asarray(msc.compile(path)(IMAGES))
     assert np.abs(got - wanted).max() <= np.abs(wanted).max() / 50
     assert "ms.quantize" in (tmp_path / "net.mir").read_text("utf-8")
