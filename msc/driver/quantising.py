@@ -61,6 +61,7 @@ class QuantisationChoices:
     block: int = 32
     asymmetric: bool = False
     round_inputs: bool = False
+    prune: float = 0.0
 
     def preferences(self) -> Preferences:
         """Raises MSC1214 for a value that an option cannot have."""
@@ -71,6 +72,8 @@ class QuantisationChoices:
             if getattr(self, name) not in range(2, 9):
                 raise _unusable(name, getattr(self, name), "2 to 8")
         _one_of("algorithm", self.algorithm, ("rtn", "gptq", "awq"))
+        if not 0 <= self.prune < 1:
+            raise _unusable("prune", self.prune, "a share of the channels below 1")
         blocks = None
         if self.weights is not None:
             _one_of("weights", self.weights, ("2bit", "4bit", "8bit"))
@@ -97,6 +100,7 @@ class QuantisationChoices:
             self.bias_correction,
             self.equalise,
             self.smoothing,
+            self.prune,
             blocks,
         )
 

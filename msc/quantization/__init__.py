@@ -41,6 +41,8 @@ def quantize(model: Any, data: object, *examples: Any, **wishes: Any) -> Quantiz
     * `metric`: a function from a model as a function on a dict of inputs to a number, the larger the better; with
       `max_drop`, layers stay in f32 until it loses no more than that;
     * `bias_correction`, `equalise`, `smoothing` (SmoothQuant's strength);
+    * `round_inputs`: of `weights`, inputs in 8 bits by blocks, for products of integers;
+    * `prune`: the share of the channels between two layers that is removed first;
     * `dims`: sizes of dimensions that the model leaves open.
 
     Raises MSC1210 where there is nothing to quantise, MSC1211 and MSC1212 for the data, MSC1213 for a metric that falls

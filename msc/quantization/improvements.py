@@ -1,6 +1,7 @@
-"""Changes of a model in reals that make its integers better: the model computes the same.
+"""Changes of a model in reals before it is quantised: those for better integers compute the same, pruning does not.
 
-Sources: Nagel et al. 2019 (arXiv:1906.04721) for equalisation; Xiao et al. 2022 (arXiv:2211.10438), SmoothQuant.
+Sources: Nagel et al. 2019 (arXiv:1906.04721) for equalisation; Xiao et al. 2022 (arXiv:2211.10438), SmoothQuant;
+Li et al. 2016 (arXiv:1608.08710) for channels of least magnitude.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from collections.abc import Mapping
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
+from msc.analysis.constancy import is_constant
 from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.pooling import AvgPoolOp, GlobalAvgPoolOp, GlobalMaxPoolOp, MaxPoolOp
 from msc.quantization.copies import BlockWriter, Compiler, Rows, StoredGraph, on_values
 from msc.quantization.integers import constant_value
-from msc.quantization.places import QuantisedLayer, find_places
+from msc.quantization.places import LIMITS, QuantisedLayer, find_places
 
 _LEAST = 1e-5
+_CARRIES = (*LIMITS, MaxPoolOp, AvgPoolOp, GlobalAvgPoolOp, GlobalMaxPoolOp, ms.ReshapeOp, ms.FlattenOp)
+"""Operations of one channel after the other."""
 
 
 def equalise(model: StoredGraph) -> int:
@@ -132,3 +137,72 @@ def _largest(model: StoredGraph, values: list[SSAValue], rows: Rows, compiled: C
     for row in on_values(model, values, compute, rows, compiled):
         found = [np.maximum(a, b) for a, b in zip(found, row, strict=True)] if found else [np.asarray(a) for a in row]
     return found
+
+
+def prune(model: StoredGraph, share: float) -> int:
+    """Remove a share of the channels between layers, those of the least sum of magnitudes; how many went.
+
+    Between the two layers may be limits, pooling, a constant addend and a flattening, and nothing else may read it.
+    """
+    removed = 0
+    for second in find_places(model.module, between=False).layers:
+        found = _chain_before(second)
+        if second.weight is None or found is None:
+            continue
+        first, between = found
+        w1, w2 = constant_value(model, first.operands[1]), constant_value(model, second.op.operands[1])
+        axis = 0 if not isinstance(first, MatrixProductOp) or first.flag("transpose_b") else 1
+        n = w1.shape[axis]
+        inputs = 1 if isinstance(second.op, ConvolutionOp) else _input_axis(second, w2)
+        size, gone = w2.shape[inputs] // n, int(n * share)
+        if gone == 0 or w2.shape[inputs] % n:
+            continue
+        kept = np.sort(np.argsort(-_by_axis_sum(w1, axis), kind="stable")[: n - gone])
+        model.replace(first, 1, "pruned.weight", np.take(w1, kept, axis))
+        if len(first.operands) > 2:
+            model.replace(first, 2, "pruned.bias", constant_value(model, first.operands[2])[kept])
+        columns = [int(channel) * size + place for channel in kept for place in range(size)]
+        model.replace(second.op, 1, "pruned.weight", np.take(w2, columns, inputs))
+        first.set_result_types(first.infer())
+        for op in between:
+            _narrow(model, op, n, kept, size)
+        removed += gone
+    model.drop_unread()
+    return removed
+
+
+def _by_axis_sum(weight: Array, axis: int) -> Array:
+    return np.abs(weight).sum(axis=tuple(k for k in range(weight.ndim) if k != axis))
+
+
+def _chain_before(second: QuantisedLayer) -> tuple[MsOp, list[MsOp]] | None:
+    """The layer whose channels a layer reads alone, and the operations between them in order."""
+    if isinstance(second.op, ConvolutionOp) and second.op.int_("group") != 1:
+        return None
+    between, value = list[MsOp](), second.op.operands[0]
+    while isinstance(value, OpResult) and value.has_one_use() and isinstance(value.op, MsOp):
+        op = value.op
+        if isinstance(op, ConvolutionOp | MatrixProductOp | ms.DenseOp):
+            whole = is_constant(op.operands[1]) and len(op.shape(1)) > 1
+            grouped = isinstance(op, ConvolutionOp) and op.int_("group") != 1
+            return (op, between[::-1]) if whole and not grouped else None
+        if not isinstance(op, _CARRIES) and not (isinstance(op, ms.AddOp) and any(map(is_constant, op.operands))):
+            return None
+        if isinstance(op, ms.ReshapeOp) and (len(op.result_shape()) != 2 or op.shape(0)[0] != op.result_shape()[0]):
+            return None
+        between.append(op)
+        value = next(operand for operand in op.operands if not is_constant(operand))
+    return None
+
+
+def _narrow(model: StoredGraph, op: MsOp, n: int, kept: Array, size: int) -> None:
+    """The operation on fewer channels, of which it takes the types of its operands."""
+    if isinstance(op, ms.ReshapeOp):
+        op.properties["shape"] = ms.ReshapeOp(op.x, shape=(op.result_shape()[0], len(kept) * size)).properties["shape"]
+    for index, operand in enumerate(op.operands):
+        if is_constant(operand):
+            values = constant_value(model, operand)
+            axes = [axis for axis, extent in enumerate(values.shape) if extent == n]
+            if axes:
+                model.replace(op, index, "pruned.addend", np.take(values, kept, axes[0]))
+    op.set_result_types(op.infer())

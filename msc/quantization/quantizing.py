@@ -12,7 +12,7 @@ from msc.importers.imported import Imported
 from msc.quantization.blocks import BlockScheme, PackedWriter, measured, packable
 from msc.quantization.calibration import LayerError, Observed, layer_errors, observe
 from msc.quantization.copies import Compiler, Rows, Run, StoredGraph
-from msc.quantization.improvements import equalise, smooth
+from msc.quantization.improvements import equalise, prune, smooth
 from msc.quantization.integers import IntegerWriter, Position, Scheme
 from msc.quantization.places import BETWEEN, QuantisedLayer
 from msc.quantization.ranges import Histogram
@@ -38,6 +38,8 @@ class Preferences:
     corrects_bias: bool = True
     equalises: bool = False
     smoothing: float = 0.0
+    prunes: float = 0.0
+    """The share of channels that is removed first."""
     blocks: BlockScheme | None = None
     """Weights alone, in few bits."""
 
@@ -137,6 +139,8 @@ def quantize_model(model: StoredGraph, rows: Rows, compiled: Compiler, wishes: P
         raise MscError(Diagnostic("MSC1211", message, help="give some dozens of inputs as they come in use"))
     size = sum(array.nbytes for array in model.weights.values())
     model = model.copy()
+    if wishes.prunes:
+        prune(model, wishes.prunes)
     plan = (_IntegerPlan if wishes.blocks is None else _BlockPlan)(model, rows, compiled, wishes)
     order = [each.name for each in sorted(plan.errors, key=lambda each: each.snr)]
     kept = wishes.scheme.keep | frozenset(order[: wishes.worst])

@@ -33,6 +33,7 @@ from msc.driver.verbs.verb import NUMBER, Verb, say
 @click.option("--metric", metavar="FILE.py:NAME", help="A function from a model to a number, the larger the better.")
 @click.option("--no-bias-correction", is_flag=True, help="Leave biases as they are.")
 @click.option("--equalise", is_flag=True, help="Scale channels between convolutions first.")
+@click.option("--prune", type=NUMBER, default=0.0, metavar="SHARE", help="Remove the least channels first, as 0.3.")
 @click.option("--smoothing", type=NUMBER, default=0.0, metavar="A", help="SmoothQuant's strength, as 0.5.")
 @click.option("--config", metavar="FILE.cfg", help="Take options from a configuration of MindSpore Lite's converter.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open.")

@@ -140,6 +140,22 @@ def _not_a_number(run: object) -> float:
     return np.nan
 
 
+def test_pruning_removes_the_channels_that_are_nothing() -> None:
+    """Half of the channels of a dense layer are zeros: without them the results stay."""
+    net = Net()
+    net.set_train(False)
+    assert net.dense.bias is not None
+    for parameter in (net.dense.weight, net.dense.bias):
+        values = parameter.asnumpy().copy()
+        values[::2] = 0
+        parameter.set_data(msc.Tensor(values))
+    pruned = quantize(net, None, IMAGES[:1], weights="8bit", block=16, prune=0.5)
+    before, after = pruned.result.bytes
+    assert after < 0.3 * before
+    wanted = net(msc.Tensor(IMAGES[:1])).asnumpy()
+    np.testing.assert_allclose(np.asarray(pruned.compile()(IMAGES[:1])), wanted, atol=0.01 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize(
     ("data", "wishes", "code"),
     [
@@ -149,6 +165,7 @@ def _not_a_number(run: object) -> float:
         (IMAGES[:0], {}, "MSC1211"),
         (IMAGES, {"method": "minmax"}, "MSC1214"),
         (IMAGES, {"bits": 9}, "MSC1214"),
+        (IMAGES, {"prune": 1.0}, "MSC1214"),
         (IMAGES, {"methods": "mse"}, "MSC1214"),
         (7, {}, "MSC1211"),
         (IMAGES, {"keep_f32": ["nosuch"]}, "MSC1214"),
