@@ -151,7 +151,7 @@ def test_pruning_removes_the_channels_that_are_nothing() -> None:
         parameter.set_data(msc.Tensor(values))
     pruned = quantize(net, None, IMAGES[:1], weights="8bit", block=16, prune=0.5)
     before, after = pruned.result.bytes
-    assert after < 0.3 * before
+    assert after < 0.4 * before  # half, if nothing was removed
     wanted = net(msc.Tensor(IMAGES[:1])).asnumpy()
     np.testing.assert_allclose(np.asarray(pruned.compile()(IMAGES[:1])), wanted, atol=0.01 * np.abs(wanted).max())
 
