@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 long syscall(long number, ...);
 
-static int msc_tiles_allowed(void)
+static inline int msc_tiles_allowed(void)
 {
     static int known; /* 1: yes, 2: no, 0: not asked yet */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -33,6 +33,7 @@ static inline void msc_set_tiles(int upper, int lower, int left, int right, int 
         tiles.rows[k] = (uint8_t)(bytes[k] ? rows[k] : 0);
         tiles.row_bytes[k] = (uint16_t)(rows[k] ? bytes[k] : 0);
     }
+    __asm__ volatile("" : : "m"(tiles)); /* GCC takes the instruction to read no more than its first bytes */
     _tile_loadconfig(&tiles);
 }
 #endif
@@ -45,6 +46,8 @@ static void {name}(int32_t *c, int64_t c_row, const void *a, int64_t a_row, cons
 {
 #if {macros}
     if (msc_tiles_allowed()) {
+        /* What was stored before is in memory: loads of tiles do not tell C compilers that they read it. */
+        __asm__ volatile("" : : "r"(a), "r"(b), "r"(c) : "memory");
         const int height = (m + 15) / 16, rows = (m + height - 1) / height;
         const int left = n < 16 ? n : 16, right = n - left;
         int terms = 64, set_upper = 0, set_lower = 0;
