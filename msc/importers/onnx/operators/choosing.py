@@ -147,21 +147,22 @@ def _suppressed(node: Node, boxes: OnnxValue, scores: OnnxValue, most: int) -> t
     conditions: list[OnnxValue] = []
 
     def body(step: Iteration, state: Sequence[OnnxValue]) -> tuple[list[OnnxValue], list[Collected]]:
-        left, taken, held = state
-        place, is_there = best(left)
+        left, place, is_there, taken, held = state
         flat = node(ms.AddOp, place, rows)
         own = [node.reshape(_taken(node, node.reshape(v, (-1,)), flat), (batches, classes, 1)) for v in sides]
         overlap = _overlaps(node, own, [node.reshape(v, (batches, 1, count)) for v in sides], limit)
         same = node(ms.EqualOp, numbers, node.reshape(place, (batches, classes, 1)))
         left = node(ms.SelectOp, node(ms.LogicalOrOp, overlap, same), nothing, left)
-        conditions.append(node(ms.ReduceAnyOp, best(left)[1], axis=[0, 1]))
+        after = best(left)
+        conditions.append(node(ms.ReduceAnyOp, after[1], axis=[0, 1]))
         taken = node(ms.InsertSliceOp, taken, step.number(), place)
-        return [left, taken, node(ms.InsertSliceOp, held, step.number(), node.cast(is_there, "i64"))], []
+        return [left, *after, taken, node(ms.InsertSliceOp, held, step.number(), node.cast(is_there, "i64"))], []
 
     start = [node.constant(np.zeros((most, batches, classes), np.int64)) for _ in range(2)]
-    loop = WrittenLoop(node, [scores, *start], body)
-    first = node(ms.ReduceAnyOp, best(scores)[1], axis=[0, 1])
-    ([_, taken, held], _), _ = loop.repeat_while(first, conditions[0], node.constant(np.array(most, np.int64)))
+    before = best(scores)
+    loop = WrittenLoop(node, [scores, *before, *start], body)
+    first = node(ms.ReduceAnyOp, before[1], axis=[0, 1])
+    ([*_, taken, held], _), _ = loop.repeat_while(first, conditions[0], node.constant(np.array(most, np.int64)))
     places, valid = (node(ms.TransposeOp, v, perm=[1, 2, 0]) for v in (taken, held))
     return places, node.cast(valid, "i1")
 
