@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from msc.frontend.log import get_level as get_level
     from msc.frontend.log import get_log_config as get_log_config
     from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
+    from msc.frontend.mutable import Symbol as Symbol
     from msc.frontend.mutable import mutable
     from msc.frontend.parallel import Layout as Layout
     from msc.frontend.parallel import ParallelMode as ParallelMode
@@ -194,7 +195,7 @@ _NAMES = {
     ),
     "msc.frontend.jit": "jit",
     "msc.frontend.modes": "get_context GRAPH_MODE PYNATIVE_MODE reset_context set_context",
-    "msc.frontend.mutable": "mutable",
+    "msc.frontend.mutable": "mutable Symbol",
     "msc.frontend.parameter": "Parameter ParameterTuple",
     "msc.frontend.randomness": "get_seed set_seed",
     "msc.frontend.transforms.api": "get_grad grad jacfwd jacrev jvp value_and_grad vjp vmap",

@@ -250,7 +250,7 @@ class Jitted(Generic[P, R]):
         self, module: ModuleOp, weights: Mapping[str, Array], arguments: Arguments, key: Any
     ) -> CompiledModel | None:
         """What is compiled for open sizes and serves a call; None if the call is compiled on its own."""
-        from msc.frontend.open_sizes import AlikeCalls
+        from msc.frontend.open_sizes import AlikeCalls, told_ranges
         from msc.frontend.reader.capture import Captured
         from msc.frontend.reader.entry import read_call
 
@@ -269,6 +269,7 @@ class Jitted(Generic[P, R]):
             (leaf.dtype, leaf.ndim) if isinstance(leaf, Tensor) else type(leaf) for leaf in arguments.leaves
         ]
         alike = self._alike.setdefault((key[0], *kinds), AlikeCalls())
+        alike.told = told_ranges(self.__msc_function__, shapes)
         start = time.perf_counter()
         known, refused = len(alike.graphs), len(alike.refusals)
         model = alike.model(shapes, module, weights, read, self._wishes)
@@ -445,7 +446,8 @@ class Jit:
             if name not in _WITHOUT_EFFECT:
                 near = did_you_mean(name, _OPTIONS) or f"there are {', '.join(_OPTIONS)}"
                 raise ApiTypeError("MSC0814", f"jit has no option '{name}'", help=near)
-        unused("jit", capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, **others)
+        unused("jit", capture_mode=capture_mode, jit_level=jit_level, **others)
+        del dynamic  # sizes that differ become open in any case
         if backend in (None, "ms_backend", "GE"):
             backend = ""
         if backend not in ("", INTERPRETER):

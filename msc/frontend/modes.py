@@ -57,6 +57,9 @@ _DEFAULTS: dict[str, Any] = {
 }
 """The settings that MindSpore knows; msc keeps all, so that programs run, and acts on the mode, device and threads."""
 
+TOLD_INPUTS = "_told_inputs"
+"""Of a Cell: what describes its arguments, whose open sizes are known before the first call."""
+
 RECOMPUTES = "_recomputes"
 """Of a Cell: whether its activations are computed again for the gradient."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from msc.dialects.open_sizes import DIMENSIONS
 from msc.frontend.execution import compiled
-from msc.frontend.modes import Wishes
+from msc.frontend.modes import TOLD_INPUTS, Wishes
 from msc.graph.shapes.size_comparison import sample_sizes
 from msc.graph.shapes.size_functions import SizeFunctions, SizelessGraph, Sizes
 from msc.ir.entry import find_entry
@@ -29,8 +29,8 @@ Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 """Those of the tensors of a call."""
 Place: TypeAlias = tuple[int, int]
 """A tensor among those of a call, and an axis."""
-Ranges: TypeAlias = Mapping[Place, tuple[int, int]]
-"""The least and the largest size of places that are known to be open, in place of what calls show."""
+Ranges: TypeAlias = Mapping[Place, tuple[int, int | None]]
+"""The least size of places that are known to be open, and the largest if there is one."""
 Read: TypeAlias = Callable[[Shapes], tuple[ModuleOp, Mapping[str, Array]]]
 """The graph of a call with other shapes, and its weights."""
 
@@ -74,7 +74,7 @@ class OpenGraph:
 class AlikeCalls:
     """Calls whose tensors have the same types and ranks; `told` are places that are open from the first call on."""
 
-    told: Ranges = field(default_factory=dict[Place, tuple[int, int]])
+    told: Ranges = field(default_factory=dict[Place, tuple[int, int | None]])
     seen: list[Shapes] = field(default_factory=list[Shapes])
     graphs: list[OpenGraph] = field(default_factory=list[OpenGraph])
     refusals: list[tuple[Sequence[Place], str]] = field(default_factory=list[tuple["Sequence[Place]", str]])
@@ -135,7 +135,23 @@ class AlikeCalls:
         seen = [(own[0], own[-1]) for own in sizes]
         roomy = [(low, max(LEAST_RANGE, 2 << (high - 1).bit_length())) for low, high in seen]
         for ranges in ([(1, high) for _, high in roomy], roomy, seen):
-            yield [found or between for found, between in zip(told, ranges, strict=True)]
+            yield [
+                between if found is None else (found[0], found[1] or between[1])
+                for found, between in zip(told, ranges, strict=True)
+            ]
+
+
+def told_ranges(target: object, shapes: Shapes) -> Ranges:
+    """The open places of the arguments of a Cell as `set_inputs` described them."""
+    described: Sequence[Any] = getattr(target, "__dict__", {}).get(TOLD_INPUTS, ())
+    if [len(content.shape) for content in described] != [len(shape) for shape in shapes]:
+        return {}
+    return {
+        (leaf, axis): content.ranges.get(axis, (1, None))
+        for leaf, content in enumerate(described)
+        for axis, size in enumerate(content.shape)
+        if size == -1
+    }
 
 
 def _opened(

@@ -134,7 +134,6 @@ SETTINGS: Mapping[str, Setting] = {
     "jit.mode": Setting("functions are read from their source"),
     "jit_level": Setting("graphs are always optimised as far as msc can", ("O0", "O1"), ("O0", "O1", "O2")),
     "capture_mode": Setting("functions are read from their source", ("ast",), ("ast", "bytecode", "trace")),
-    "dynamic": Setting("functions are compiled for the shapes that come", (0,), (0, 1)),
     "hash_args": Setting("what a function depends on is found out"),
     "jit_config": Setting("its options are settings of msc.jit", (None, {})),
     "compile_once": Setting("what a function depends on is looked at in each call", (None, False)),

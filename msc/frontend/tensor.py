@@ -5,13 +5,13 @@ Arithmetic, indexing and all other methods are attached by `msc.ops`, which know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from msc.frontend import dtypes
+from msc.frontend import dtypes, mutable
 from msc.frontend.arrays import array_of
 from msc.frontend.boundary import public, publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
@@ -33,13 +33,19 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Placeholder:
-    """What a tensor holds that was made of a shape and an element type alone; -1 is a size that calls decide."""
+    """What a tensor holds that was made of a shape and an element type alone; -1 is a size that calls decide.
 
-    __slots__ = ("dtype", "shape")
+    `ranges` are the limits of such sizes by axis, if they were given.
+    """
 
-    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+    __slots__ = ("dtype", "ranges", "shape")
+
+    def __init__(
+        self, dtype: DType, shape: tuple[int, ...], ranges: Mapping[int, tuple[int, int | None]] | None = None
+    ) -> None:
         self.dtype = dtype
         self.shape = shape
+        self.ranges = ranges or {}
 
 
 class Tensor:
@@ -61,7 +67,7 @@ class Tensor:
         self,
         input_data: object = None,
         dtype: DTypeLike | None = None,
-        shape: int | Sequence[int | None] | None = None,
+        shape: int | Sequence[int | mutable.Symbol | None] | None = None,
         init: Callable[[tuple[int, ...], DType], Array] | None = None,
         const_arg: bool = False,
     ) -> None:
@@ -371,14 +377,18 @@ def _as_arrays(given: Any) -> Any:
 
 
 def _described(
-    shape: int | Sequence[int | None], dtype: DType | None, init: Callable[[tuple[int, ...], DType], Array] | None
+    shape: int | Sequence[int | mutable.Symbol | None],
+    dtype: DType | None,
+    init: Callable[[tuple[int, ...], DType], Array] | None,
 ) -> Array | Placeholder:
     """The value of a tensor of a shape: what the initialiser gives, or nothing."""
-    sizes = (shape,) if isinstance(shape, int) else tuple(-1 if n is None else n for n in shape)
+    given = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = tuple(-1 if n is None or isinstance(n, mutable.Symbol) else n for n in given)
     if any(n < -1 for n in sizes):
         raise ApiValueError("MSC0803", f"the shape {sizes} has negative sizes")
     if init is None:
-        return Placeholder(dtype or dtypes.float32, sizes)
+        ranges = {axis: (n.least, n.most) for axis, n in enumerate(given) if isinstance(n, mutable.Symbol)}
+        return Placeholder(dtype or dtypes.float32, sizes, ranges)
     if -1 in sizes:
         raise ApiValueError("MSC0803", f"an initialiser needs all sizes; the shape is {sizes}")
     return init(sizes, dtype or dtypes.float32)

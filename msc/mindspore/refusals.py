@@ -20,7 +20,6 @@ _SECOND = "second-order training is not there; nn.Lamb and nn.AdamWeightDecay tr
 _COMPLEX = "msc computes on real numbers; keep the real and the imaginary part as two tensors"
 _SPARSE = "the sparse form is COOTensor, CSRTensor or RowTensor; to_dense() gives a tensor that all functions take"
 _OTHERS = "nn.Adam, Momentum, Lamb, LSTM, Conv2d and the metrics of nn do related work; a subclass may do this one"
-_BOUND = "sizes are those of a call; msc.jit(dynamic=1) and Tensor(shape=(None, 4)) leave them open"
 _SERVER = "embeddings lie in this process; nn.Embedding and nn.EmbeddingLookup look them up"
 _REWRITE = "networks are changed in Python: cells are attributes, which may be replaced"
 _SCHEDULE = "msc compile plans this itself; docs/schedules-by-hand.md says how to do it by hand"
@@ -100,7 +99,6 @@ _TABLE: Mapping[str, str] = {
         "make_row_tensor_inner make_sparse_tensor row_tensor_add row_tensor_get_dense_shape row_tensor_get_indices "
         "row_tensor_get_values sparse_segment_mean"
     ),
-    _BOUND: "Symbol",
     _OTHERS: (
         "AdamOffload AdamNoUpdateParam LARSUpdate LSTM SparseTensorDenseMatmul "
         "ConfusionMatrixMetric BleuScore Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity "

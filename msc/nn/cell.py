@@ -12,7 +12,7 @@ from msc.frontend.capture import INSTALLED
 from msc.frontend.changes import Changes, CountedDict, CountedType
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
-from msc.frontend.modes import Hooks, in_graph_mode
+from msc.frontend.modes import TOLD_INPUTS, Hooks, in_graph_mode
 from msc.frontend.parallel import all_laid, checked_strategy, plan_parameters
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.precision import ComputePrecision, computing_in, given
@@ -362,6 +362,18 @@ class Cell(CellMembers, metaclass=CountedType):
         for _, cell in self.cells_and_names():
             cell.training = mode
         return self
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Say which sizes of the arguments calls decide: `set_inputs(Tensor(shape=(None, 4), dtype=msc.float32))`.
+
+        The first call in graph mode compiles for these open sizes already. A size may be `Symbol(max=64)` in place of
+        None. Raises MSC0803 for what describes no argument.
+        """
+        given = [*inputs, *kwargs.values()]
+        for value in given:
+            if not isinstance(value, Tensor):  # a number, or a tuple of tensors
+                raise ApiTypeError("MSC0803", f"set_inputs takes tensors, not {a(type(value).__name__)}")
+        object.__setattr__(self, TOLD_INPUTS, tuple(value.content for value in given))
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """The cell itself, for programs that call this: gradients are taken where they are asked for."""

@@ -19,7 +19,7 @@ UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
 OF_MINDSPORE = set(
     "ASGD Adadelta Adagrad Adam Constant Event Identity Invert Layout Linear Normal OneHot Optimizer Pad "
-    "ParameterUpdate Range ReduceLROnPlateau Rprop SGD Unfold Uniform".split()
+    "ParameterUpdate Range ReduceLROnPlateau Rprop SGD Symbol Unfold Uniform".split()
 )
 """Names that MindSpore has in several modules: initializers, cells, transforms, distributions, `mint`."""
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import msc
-from msc import Tensor, ops
+from msc import MscError, Tensor, nn, ops
 from tests.open_sizes.cells import try_cell
 
 
@@ -37,6 +37,24 @@ def test_python_that_branches_on_a_size_gets_its_own_graph() -> None:
     story = msc.jit.explain(compiled)
     assert story.count("read: ") == 3
     assert "compiled: for (float32[5])" in story
+
+
+def test_sizes_that_set_inputs_leaves_open_are_open_at_the_first_call() -> None:
+    class Doubled(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            return x * 2
+
+    net = Doubled()
+    net.set_inputs(Tensor(shape=(None, msc.Symbol(max=16)), dtype=msc.float32))
+    with msc.set_context(mode=msc.GRAPH_MODE):
+        for shape in ((3, 4), (5, 4), (7, 16), (2, 17)):
+            np.testing.assert_array_equal(net(ones(*shape)).asnumpy(), np.full(shape, 2, np.float32))
+    assert "for open sizes: 1..64x1..16" in msc.jit.explain(net)
+    assert msc.jit.explain(net).count("read: ") == 3
+    with pytest.raises(MscError, match="at least 1"):
+        msc.Symbol(min=0)
+    with pytest.raises(MscError, match="set_inputs takes tensors"):
+        net.set_inputs(3)
 
 
 def test_sizes_that_were_equal_may_differ_later() -> None:
