@@ -33,12 +33,19 @@ def _scatter_add(op: ms.ScatterAddOp, emit: GradientEmitter, g: SSAValue) -> Con
 
 @gradient(ms.GatherElementsOp)
 def _gather_elements(op: ms.GatherElementsOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    """As for rows of one element, whose number is counted through the whole tensor."""
+    """As for rows of one element, whose number is counted through the whole tensor.
+
+    Where each row has one index, as a loss over classes, the place that it names is compared with all: no loop.
+    """
     axis, shape, count = op.checked_axis(), op.shape(0), prod(op.shape(1))
     i64 = element_type("i64")
     chosen = op.indices if op.dtype(1) == "i64" else emit(ms.CastOp, op.indices, dtype=i64)
     zero, size = emit.scalar(0, "i64"), emit.scalar(shape[axis], "i64")
     counted = emit(ms.SelectOp, emit(ms.LessOp, chosen, zero), emit(ms.AddOp, chosen, size), chosen)
+    if op.shape(1) == (*shape[:axis], 1, *shape[axis + 1 :]):
+        row = [n if k == axis else 1 for k, n in enumerate(shape)]
+        is_read = emit(ms.EqualOp, counted, emit(ms.IotaOp, shape=row, axis=axis, dtype=i64))
+        return [emit(ms.SelectOp, is_read, g, emit.scalar(0.0, op.dtype(0))), None]
     places: SSAValue | None = None
     for k in range(len(shape)):
         along = counted if k == axis else emit(ms.IotaOp, shape=list(op.shape(1)), axis=k, dtype=i64)
