@@ -439,15 +439,17 @@ class Jit:
         With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs
         in PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C.
         `target`, `threads` and `march` are those of `msc.compile`, in place of the context's `device_target` and
-        `runtime_num_threads`. The other options are MindSpore's and change nothing, which is said once. Raises MSC0840
-        and following, MSC0814 for an unknown option or backend, MSC0887 for a value that an option does not have.
+        `runtime_num_threads`. The other options are MindSpore's and change nothing, which is said once; sizes that
+        differ between calls become open whatever `dynamic` is. Raises MSC0840 and following, MSC0814 for an unknown
+        option or backend, MSC0887 for a value that an option does not have.
         """
         for name in others:
             if name not in _WITHOUT_EFFECT:
                 near = did_you_mean(name, _OPTIONS) or f"there are {', '.join(_OPTIONS)}"
                 raise ApiTypeError("MSC0814", f"jit has no option '{name}'", help=near)
         unused("jit", capture_mode=capture_mode, jit_level=jit_level, **others)
-        del dynamic  # sizes that differ become open in any case
+        if dynamic not in (0, 1):
+            raise ApiValueError("MSC0887", f"jit: dynamic is {dynamic!r}; it is 0 or 1, and either leaves sizes open")
         if backend in (None, "ms_backend", "GE"):
             backend = ""
         if backend not in ("", INTERPRETER):
