@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,6 +18,9 @@ from msc.dialects.open_sizes import CONSTANT
 from msc.poly.affine import simplified
 
 Numbers = NDArray[np.int64]
+
+MOST_FACTORS = 3
+"""How often a size is a factor of one number."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,16 @@ def product(
     if any(array.size != flat[0].size or not array.size or (array != array[0]).any() for array in flat):
         return None
     most, *found = (int(array[0]) for array in flat)
-    used = tuple(k for k in range(len(highest)) if found[k] != most)
+    used = _powers(lambda k, e: most * sizes[k][k] ** e == found[k] * highest[k] ** e, len(highest))
     factor, rest = divmod(most, prod(highest[k] for k in used))
     agrees = all(factor * prod(at[k] for k in used) == n for at, n in zip(sizes, found, strict=True))
     return (factor, [AffineExpr.dimension(k) for k in used]) if not rest and agrees else None
+
+
+def _powers(agrees: Callable[[int, int], bool], count: int) -> list[int]:
+    """Sizes by number, each as often as it is a factor of a number: twice in the area of a square, say."""
+    powers = [next((e for e in range(MOST_FACTORS + 1) if agrees(k, e)), 0) for k in range(count)]
+    return [k for k, power in enumerate(powers) for _ in range(power)]
 
 
 def quotient(
@@ -87,9 +96,9 @@ def quotient(
     if top.dtype.kind != "f" or any(not a.size or (a != a[0]).any() or a[0] == 0 for a in flat):
         return None
     most, *found = (float(array[0]) for array in flat)
-    used = tuple(k for k in range(len(highest)) if found[k] != most)
-    number = most * prod(highest[k] for k in used)
     error = 4 * float(np.finfo(top.dtype).eps)
+    used = _powers(lambda k, e: abs(found[k] * sizes[k][k] ** e / (most * highest[k] ** e) - 1) <= error, len(highest))
+    number = most * prod(highest[k] for k in used)
     agrees = all(
         abs(number / prod(at[k] for k in used) - n) <= error * abs(n) for at, n in zip(sizes, found, strict=True)
     )
