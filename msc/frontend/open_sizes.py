@@ -20,7 +20,7 @@ from msc.graph.shapes.size_comparison import sample_sizes
 from msc.graph.shapes.size_functions import SizeFunctions, SizelessGraph, Sizes
 from msc.ir.entry import find_entry
 from msc.support.arrays import Array
-from msc.support.diagnostics import MscError
+from msc.support.diagnostics import DecidedByCall, MscError
 
 if TYPE_CHECKING:
     from msc.runtime.compiled_model import CompiledModel
@@ -108,6 +108,8 @@ class AlikeCalls:
                 graph = _opened(self.seen[-1], groups, ranges, read, wishes)
             except (MscError, ValueError) as error:
                 reason = error.diagnostics[0].message if isinstance(error, MscError) else str(error)
+                if isinstance(error, DecidedByCall):  # whatever the range
+                    break
                 continue
             sizes = graph.sizes_of(shapes)
             if sizes is not None and graph.functions.serve(sizes, outline):
