@@ -220,11 +220,13 @@ class FunctionEmitter:
     def _read_element(self, op: LoadOp) -> str:
         """The element that a load reads, in a register tile from that of the first row on."""
         _, buffer = self.buffers[op.buffer]
-        row = None if op.buffer in self.arrays or buffer.open_strides else tile_row(op, buffer.strides)
+        row = None if op.buffer in self.arrays else tile_row(op, buffer)
         if row is None:
             return self._element(op)
-        *first, further = self._affine((*row.first, row.further), op.indices)
-        return f"(&{self._element_at(op.buffer, first)})[{further.value.text}]"
+        exprs, strides = zip(*row.further, strict=True)
+        indices = self._affine((*row.first, *exprs), op.indices)
+        first, further = indices[: len(row.first)], indices[len(row.first) :]
+        return access.element(f"(&{self._element_at(op.buffer, first)})", further, strides)
 
     def _plain_element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
         return self._element_at(buffer, [self._index(i) for i in indices])
@@ -413,9 +415,11 @@ class FunctionEmitter:
         part._emit_loop(op, lambda head: head.part(first, last, self.prelude))
         name = self.functions.fresh(f"{self.name}_part")
         named = named_in_part(op, self.dead)
-        named = named.union(*(self.stride_sizes.get(value, ()) for value in named))
+        strides = {size: None for value in named for size in self.stride_sizes.get(value, ()) if size not in named}
+        named = named.union(strides)
         captures = [capture for value, capture in self.around.items() if value in named]
-        self.parts.append(LoopPart(name, tuple(captures), first, last, part.lines.text()))
+        unused = "".join(f"    (void){self.around[size].name};\n" for size in strides)
+        self.parts.append(LoopPart(name, tuple(captures), first, last, unused + part.lines.text()))
         self.scope.enter()
         trips = self._head(op).trips(self.prelude)
         self.scope.leave()

@@ -14,8 +14,8 @@ from msc.analysis.bytes import stack_bytes
 from msc.analysis.work import operations_run
 from msc.codegen.c.entry import PROFILE_CLOCK, PROFILE_LAP, EntryEmitter
 from msc.codegen.c.header import emit_header
-from msc.codegen.c.kernels import Kernel, emit_kernel, kernel_texts
-from msc.codegen.c.merged_kernels import merge_kernels
+from msc.codegen.c.kernels import Kernel, emit_caller, emit_kernel, kernel_texts
+from msc.codegen.c.merged_kernels import merged_kernels
 from msc.codegen.c.names import SYSTEM, NameScope, identifier, module_identifier
 from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
@@ -155,15 +155,30 @@ def _kernels(
     own = {f"{signature.name}_{word}" for word in ("profile", "weights", "signature", "calls")}
     own |= {function.symbol for function in signature.functions}
     scope = NameScope([own | SYSTEM])
-    kernels = dict[str, Kernel]()
     aliased, given = [plan.aliased() for plan in plans], [plan.given() for plan in plans]
-    for op in module.ops:
-        if isinstance(op, FuncOp) and op.sym_name.data in called:
-            overlapping = frozenset[int]().union(*(positions.get(op.sym_name.data, ()) for positions in aliased))
-            of_caller = frozenset[int]().union(*(positions.get(op.sym_name.data, ()) for positions in given))
-            kernel = emit_kernel(op, scope, overlapping, prelude, of_caller)
-            kernels[op.sym_name.data] = kernel if away is None else away.kernel(op, kernel)
-    return merge_kernels(kernels, scope, prelude) if away is None else kernels
+    ways = {
+        op: (_positions(op, aliased), _positions(op, given))
+        for op in module.ops
+        if isinstance(op, FuncOp) and op.sym_name.data in called
+    }
+    alike = {function: merged for merged in merged_kernels(ways) for function in merged.sizes} if away is None else {}
+    shared, kernels = dict[FuncOp, Kernel](), dict[str, Kernel]()
+    for function, (overlapping, of_caller) in ways.items():
+        merged = alike.get(function)
+        if merged is None:
+            kernel = emit_kernel(function, scope, overlapping, prelude, of_caller)
+        else:
+            if merged.function not in shared:
+                prelude.plain.add("merged")
+                shared[merged.function] = emit_kernel(merged.function, scope, overlapping, prelude, of_caller)
+            kernel = emit_caller(function, scope, overlapping, shared[merged.function], merged.sizes[function])
+        kernels[function.sym_name.data] = kernel if away is None else away.kernel(function, kernel)
+    return kernels
+
+
+def _positions(function: FuncOp, found: Sequence[Mapping[str, set[int]]]) -> frozenset[int]:
+    """The parameters of a function that are found in any entry."""
+    return frozenset[int]().union(*(positions.get(function.sym_name.data, ()) for positions in found))
 
 
 @dataclass(frozen=True)

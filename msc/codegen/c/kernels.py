@@ -47,20 +47,10 @@ class BufferParameter:
         declarator = self.buffer.declarator(self.name, "" if self.aliased else "restrict")
         return f"{'' if self.written else 'const '}{memory_name(self.buffer.base)} {declarator}"
 
-
-@dataclass(frozen=True)
-class MergedFunction:
-    """A function that several kernels call. Before it stand `opening`, which says so, and `parts` of its loops."""
-
-    name: str
-    opening: str
-    declarations: tuple[str, ...]
-    parts: tuple[LoopPart, ...]
-    body: str
-
-    def text(self) -> str:
-        """The definition."""
-        return _definition(self, "static MSC_MERGED ", self.declarations)
+    @property
+    def first_element(self) -> str:
+        """A pointer to it."""
+        return self.name + "[0]" * (len(self.buffer.shape) - 1)
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ class Kernel:
     opening: str
     body: str
     parts: tuple[LoopPart, ...] = ()
-    merged: MergedFunction | None = None
+    merged: Kernel | None = None
 
     @property
     def declarations(self) -> list[str]:
@@ -89,13 +79,8 @@ class Kernel:
 
     def text(self, linkage: str = "") -> str:
         """The definition; `linkage` is `static ` or nothing."""
-        return _definition(self, linkage, self.declarations)
-
-
-def _definition(function: Kernel | MergedFunction, linkage: str, declarations: Sequence[str]) -> str:
-    """A function with what stands before it."""
-    head = wrap_prototype(f"{linkage}void {function.name}(", declarations)
-    return f"{function.opening}{''.join(part.text() for part in function.parts)}{head}\n{{\n{function.body}}}\n"
+        head = wrap_prototype(f"{linkage}void {self.name}(", self.declarations)
+        return f"{self.opening}{''.join(part.text() for part in self.parts)}{head}\n{{\n{self.body}}}\n"
 
 
 def kernel_texts(kernels: Iterable[Kernel], linkage: str = "") -> list[str]:
@@ -103,7 +88,7 @@ def kernel_texts(kernels: Iterable[Kernel], linkage: str = "") -> list[str]:
     texts: dict[str, list[str]] = {}
     for kernel in kernels:
         merged = kernel.merged
-        opening = [merged.text()] if merged is not None else []
+        opening = [merged.text("static MSC_MERGED ")] if merged is not None else []
         texts.setdefault(kernel.name if merged is None else merged.name, opening).append(kernel.text(linkage))
     return ["\n".join(text) for text in texts.values()]
 
@@ -144,6 +129,18 @@ def emit_kernel(
     unused = "".join(f"    (void){body.around[a].name};\n" for a in function.args if a not in named)
     text = unused + body.lines.text()
     return Kernel(name, tuple(parameters), tuple(names.values()), _comment(function), text, tuple(body.parts))
+
+
+def emit_caller(
+    function: FuncOp, functions: NameScope, aliased: frozenset[int], merged: Kernel, sizes: Sequence[int]
+) -> Kernel:
+    """The C of a kernel that calls the function of several, with its `sizes`."""
+    parameters = _parameters(function, NameScope(), aliased)
+    pairs = zip(parameters, merged.parameters, strict=True)
+    buffers = [p.first_element if taken.buffer.open_strides else p.name for p, taken in pairs]
+    call = wrap_prototype(f"    {merged.name}(", (*buffers, *map(str, sizes)), ");\n")
+    name = functions.fresh(function.sym_name.data, "kernel")
+    return Kernel(name, tuple(parameters), (), _comment(function), call, merged=merged)
 
 
 def _parameters(function: FuncOp, scope: NameScope, aliased: frozenset[int]) -> list[BufferParameter]:

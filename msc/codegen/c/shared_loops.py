@@ -5,15 +5,12 @@ What the loop takes from around it goes through an array of pointers, as tensors
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msc.codegen.c.lines import Lines, wrap_prototype
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.types import INDEX_TYPE, CArrayType, memory_name
-
-_ARGUMENTS = re.compile(r"^ *void \*const \w+\[\] = \{", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,3 @@ def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, s
         lines.add(f"{name}_of({arguments}, 0, {trips});")
     with lines.braces("else"):
         lines.add(shared)
-
-
-def with_captures(lines: str, captures: Sequence[Capture]) -> str:
-    """Lines whose calls by `share_call` pass further captures, in front of the others."""
-    further = "".join(f"{capture.argument()}, " for capture in captures)
-    return _ARGUMENTS.sub(lambda line: line[0] + further, lines)
