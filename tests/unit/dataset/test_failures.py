@@ -31,8 +31,8 @@ PLACES = ("source", "map", "later function", "per_batch_map", "filter", "tokeniz
 
 def failing(draw: random.Random, place: str, error: type[BaseException]) -> ds.Dataset:
     """A pipeline of which something fails in one row."""
-    count, workers = draw.randint(5, 60), draw.choice([1, 2, 4])
-    bad = draw.randrange(count)
+    count, workers = draw.randint(5, 500), draw.choice([1, 2, 4])
+    bad = draw.randrange(count // 2 + 1)
 
     def check(k: Any) -> Any:
         if int(k) == bad:
