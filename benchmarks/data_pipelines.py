@@ -33,11 +33,12 @@ from typing import Any
 
 import numpy as np
 
-RECIPES = ("mnist", "mnist-augmented", "cifar", "image-folder", "csv", "text")
+RECIPES = ("mnist", "mnist-augmented", "cifar", "image-folder", "csv", "text", "audio")
 TRAINED = {"train-lenet5": "mnist", "train-resnet8": "cifar"}
 """Recipes that train, and those of their data."""
 ENGINES = ("msc", "torch", "torch-v2", "mindspore")
 BATCH, COLUMNS, LONGEST = 32, 20, 64
+RATE, WINDOW, BANDS = 16_000, 400, 64
 MEAN, STD = [0.4914, 0.4822, 0.4465], [0.247, 0.243, 0.261]
 
 
@@ -46,6 +47,11 @@ def pictures(recipe: str, rows: int) -> tuple[Any, Any]:
     draws = np.random.default_rng(0)
     shape = (28, 28, 1) if recipe.startswith("mnist") else (32, 32, 3)
     return draws.integers(0, 256, (rows, *shape), np.uint8), draws.integers(0, 10, rows).astype(np.int32)
+
+
+def waves(rows: int) -> Any:
+    """Noise of half a second."""
+    return np.random.default_rng(0).uniform(-1, 1, (rows, RATE // 2)).astype(np.float32)
 
 
 def source(recipe: str, rows: int) -> Path:
@@ -98,6 +104,9 @@ def _write_jpegs(root: Path, rows: int) -> None:
 
 def mindspore_like(ds: Any, vision: Any, transforms: Any, int32: Any, recipe: str, rows: int) -> Any:
     """The data set in the API that msc and MindSpore have in common."""
+    if recipe == "audio":
+        data = ds.NumpySlicesDataset({"wave": waves(rows)}, shuffle=True)
+        return data.map(ds.audio.MelSpectrogram(RATE, WINDOW, n_mels=BANDS), "wave").batch(BATCH)
     path = str(source(recipe, rows) / f"data.{recipe}")
     if recipe == "csv":
         return ds.CSVDataset(path, column_defaults=[0.0] * COLUMNS, shuffle=True).batch(BATCH)
@@ -140,6 +149,7 @@ def of_mindspore(recipe: str, rows: int) -> Iterable[Any]:
     import mindspore  # pyright: ignore[reportMissingImports]
     import mindspore.dataset as ds  # pyright: ignore[reportMissingImports]
 
+    importlib.import_module("mindspore.dataset.audio")
     ds.config.set_num_parallel_workers(1)
     data = mindspore_like(ds, ds.vision, ds.transforms, mindspore.int32, TRAINED.get(recipe, recipe), rows)
     if recipe in TRAINED:
@@ -240,6 +250,8 @@ def of_torch(recipe: str, rows: int) -> Iterable[Any]:
 
     if recipe in ("csv", "text"):
         return _lines_of_torch(torch, recipe, rows)
+    if recipe == "audio":
+        return _waves_of_torch(torch, rows)
     trained, recipe = recipe, TRAINED.get(recipe, recipe)
     images, labels = pictures(recipe, rows) if recipe != "image-folder" else (None, np.zeros(rows, np.int32))
     files = sorted(source(recipe, rows).glob("*/*.jpg"))
@@ -280,6 +292,27 @@ def of_torch(recipe: str, rows: int) -> Iterable[Any]:
             Rows(), BATCH, True, num_workers=2, drop_last=True, persistent_workers=True
         )
         return Epochs(rows, _epoch_of_torch(torch, trained, loader))
+    return torch.utils.data.DataLoader(Rows(), BATCH, shuffle=True)
+
+
+def _waves_of_torch(torch: Any, rows: int) -> Iterable[Any]:
+    """Waves whose spectra PyTorch's Fourier transform makes, row by row."""
+    from msc.dataset.audio import melscale_fbanks
+
+    window = torch.hann_window(WINDOW)
+    bands = torch.from_numpy(melscale_fbanks(WINDOW // 2 + 1, 0.0, RATE / 2, BANDS, RATE).T)
+
+    class Rows:
+        def __init__(self) -> None:
+            self.waves = torch.from_numpy(waves(rows))
+
+        def __len__(self) -> int:
+            return rows
+
+        def __getitem__(self, k: int) -> Any:
+            spectrum = torch.stft(self.waves[k], WINDOW, WINDOW // 2, window=window, return_complex=True)
+            return (bands @ spectrum.abs().square(),)
+
     return torch.utils.data.DataLoader(Rows(), BATCH, shuffle=True)
 
 
@@ -406,7 +439,7 @@ def main() -> None:
         return
     ratios: list[float] = []
     for recipe in options.recipe or (*RECIPES, *TRAINED):
-        rows = options.rows if recipe != "image-folder" else min(options.rows, 256)
+        rows = min(options.rows, {"image-folder": 256, "audio": 2048}.get(recipe, options.rows))
         best = _best_of(recipe, rows, options)
         for name, figures in best.items():
             print(f"{recipe:16} {name:10} {figures[0]:10,.0f} rows/s {figures[1]:10,.0f} rows/CPU s", flush=True)

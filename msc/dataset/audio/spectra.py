@@ -169,6 +169,11 @@ class Spectrogram(AudioTransform):
         self._is_centered, self._mode, self._is_onesided = bool(center), BorderType(pad_mode), bool(onesided)
 
     def of(self, wave: Array) -> Array:
+        found = self.windows(wave)
+        return np.swapaxes(found, -2, -3) if self._power == 0 else np.swapaxes(found, -1, -2)
+
+    def windows(self, wave: Array) -> Array:
+        """The spectrum [..., time, frequency], or [..., time, frequency, 2]."""
         sides = [(0, 0)] * (wave.ndim - 1)
         wave = np.pad(wave, [*sides, (self._pad, self._pad)]) if self._pad else wave
         side = self._size // 2 if self._is_centered else 0
@@ -179,10 +184,13 @@ class Spectrogram(AudioTransform):
             wave = np.pad(wave, [*sides, (side, side)], self._mode.value)
         windows = np.lib.stride_tricks.sliding_window_view(wave, self._size, -1)[..., :: self._hop, :]
         transform = np.fft.rfft if self._is_onesided else np.fft.fft
-        found = np.swapaxes(transform(windows * self._window.astype(wave.dtype), axis=-1), -1, -2) * self._scale
+        found = transform(windows * (self._window * self._scale).astype(wave.dtype), axis=-1)
         if self._power == 0:
             return np.stack([found.real, found.imag], -1)
-        return found.real**2 + found.imag**2 if self._power == 2 else np.abs(found) ** self._power
+        if self._power != 2:
+            return np.abs(found) ** self._power
+        power = np.square(found.real)
+        return np.add(power, np.square(found.imag), out=power)
 
 
 class MelScale(AudioTransform):
@@ -202,12 +210,12 @@ class MelScale(AudioTransform):
         most = rate // 2 if f_max is None else f_max
         if not 0 <= f_min < most:
             refuse(self._kind, "f_min", f_min, f"a frequency from 0 on, below f_max, {most}")
-        self._bands = melscale_fbanks(n_stft, f_min, most, count, rate, norm, mel_type)
+        self.bands = melscale_fbanks(n_stft, f_min, most, count, rate, norm, mel_type)
 
     def of(self, wave: Array) -> Array:
-        if wave.ndim < 2 or wave.shape[-2] != len(self._bands):
-            refuse(self._kind, "the spectrum's shape", str(list(wave.shape)), f"[..., {len(self._bands)}, time]")
-        return np.matmul(self._bands.T.astype(wave.dtype), wave)
+        if wave.ndim < 2 or wave.shape[-2] != len(self.bands):
+            refuse(self._kind, "the spectrum's shape", str(list(wave.shape)), f"[..., {len(self.bands)}, time]")
+        return np.matmul(self.bands.T.astype(wave.dtype), wave)
 
 
 class MelSpectrogram(AudioTransform):
@@ -237,7 +245,7 @@ class MelSpectrogram(AudioTransform):
         self._scale = MelScale(n_mels, sample_rate, f_min, f_max, n_fft // 2 + 1, norm, mel_scale)
 
     def of(self, wave: Array) -> Array:
-        return self._scale.of(self._spectrum.of(wave).astype(wave.dtype))
+        return np.swapaxes(np.matmul(self._spectrum.windows(wave), self._scale.bands), -1, -2)
 
 
 class AmplitudeToDB(AudioTransform):
