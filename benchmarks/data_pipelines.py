@@ -439,7 +439,7 @@ def main() -> None:
         return
     ratios: list[float] = []
     for recipe in options.recipe or (*RECIPES, *TRAINED):
-        rows = min(options.rows, {"image-folder": 256, "audio": 2048}.get(recipe, options.rows))
+        rows = min(options.rows, {"image-folder": 768, "audio": 2048}.get(recipe, options.rows))
         best = _best_of(recipe, rows, options)
         for name, figures in best.items():
             print(f"{recipe:16} {name:10} {figures[0]:10,.0f} rows/s {figures[1]:10,.0f} rows/CPU s", flush=True)
