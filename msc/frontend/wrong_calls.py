@@ -16,7 +16,7 @@ import numpy as np
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor
-from msc.support.diagnostics import did_you_mean
+from msc.support.torch_names import argument_hint
 from msc.support.wording import a
 
 _LONG = 60
@@ -115,7 +115,7 @@ def _arity(
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         unknown = [name for name in keywords if name not in names]
         if unknown:
-            return f"has no argument '{unknown[0]}'", did_you_mean(unknown[0], names)
+            return f"has no argument '{unknown[0]}'", argument_hint(unknown[0], names)
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(args) > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         count = len(positional)

@@ -68,6 +68,8 @@ for _module, _names in _FUNCTIONS.items():
 tensor_method("inv")(compositions.inv)
 for _name in ("sub", "mul", "max", "min"):
     tensor_method(f"scatter_{_name}")(getattr(scattering, f"tensor_scatter_{_name}"))
+for _name in "add sub mul div pow".split():
+    tensor_method(f"tensor_{_name}")(getattr(arithmetic, _name))
 tensor_method("scatter_div", "tensor_scatter_div")(statistics.tensor_scatter_div)
 tensor_method("pin_memory")(methods.itself)
 tensor_method("ndimension")(methods.dim)

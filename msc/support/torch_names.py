@@ -81,6 +81,29 @@ TORCH_NAMES: Mapping[str, str] = {
 }
 """PyTorch's name, without what it belongs to -> what is here instead."""
 
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "lr": ("learning_rate",),
+    "betas": ("beta1", "beta2"),
+    "in_features": ("in_channels",),
+    "out_features": ("out_channels",),
+    "num_embeddings": ("vocab_size",),
+    "embedding_dim": ("embedding_size",),
+    "bias": ("has_bias",),
+    "groups": ("group",),
+    "padding_mode": ("pad_mode",),
+    "negative_slope": ("alpha",),
+    "dim": ("axis",),
+    "keepdim": ("keep_dims", "keepdims"),
+}
+"""PyTorch's name of an argument -> names that it has here, one of which a function takes."""
+
+
+def argument_hint(name: str, known: Iterable[str]) -> str | None:
+    """Advice for an argument that a function does not take, which takes those of the names in `known`."""
+    names = list(known)
+    here = [each for each in _ARGUMENTS.get(name, ()) if each in names]
+    return f"{name} is {' and '.join(here)} here" if here else did_you_mean(name, names)
+
 
 def hint(name: str, known: Iterable[str]) -> str | None:
     """Advice for a name that does not exist: what it is here if it is PyTorch's, else the name that is most like it.

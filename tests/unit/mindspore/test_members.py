@@ -127,6 +127,20 @@ def test_the_state_of_a_cell_is_a_dictionary() -> None:
     assert net.add_flags(fast=True).get_flags() == {"fast": True}
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "here"),
+    [
+        ("Adam", {"lr": 0.1}, "learning_rate"),
+        ("Adam", {"betas": (0.9, 0.99)}, "beta1 and beta2"),
+        ("Dense", {"bias": False}, "has_bias"),
+        ("Conv2d", {"groups": 2}, "group "),
+    ],
+)
+def test_an_argument_of_another_name_says_the_name_here(kind: str, given: dict[str, Any], here: str) -> None:
+    with pytest.raises(TypeError, match=f"is {here}"):
+        getattr(nn, kind)([], **given)
+
+
 def test_methods_in_place_and_of_shapes() -> None:
     x = Tensor(np.array([[3.0, 1, 2], [6, 5, 4]], np.float32))
     assert x.sum_to_size(1, 3).tolist() == [[9, 6, 6]]
