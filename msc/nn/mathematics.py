@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -292,6 +293,8 @@ def _cell(name: str, function: Callable[..., Any], description: str) -> type[Cel
         del self
         return function(*inputs)
 
+    own, formal = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), signature(function)
+    vars(construct)["__signature__"] = formal.replace(parameters=[own, *list(formal.parameters.values())[:2]])
     return type(name, (Cell,), {"__doc__": description, "__module__": __name__, "construct": construct})
 
 

@@ -90,15 +90,15 @@ def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
 
 
 @tensor_method("new_zeros")
-def new_zeros(self: Tensor, size: Sizes, dtype: DTypeLike | None = None) -> Tensor:
+def new_zeros(input: Tensor, size: Sizes, dtype: DTypeLike | None = None) -> Tensor:
     """0 everywhere in a shape, in the tensor's element type."""
-    return zeros(size, dtype or self.dtype)
+    return zeros(size, dtype or input.dtype)
 
 
 @tensor_method("new_ones")
-def new_ones(self: Tensor, size: Sizes, dtype: DTypeLike | None = None) -> Tensor:
+def new_ones(input: Tensor, size: Sizes, dtype: DTypeLike | None = None) -> Tensor:
     """1 everywhere in a shape, in the tensor's element type."""
-    return ones(size, dtype or self.dtype)
+    return ones(size, dtype or input.dtype)
 
 
 def fill(type: DTypeLike, shape: Sizes, value: Number) -> Tensor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import Parameter as Formal
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -75,19 +77,41 @@ tensor_method("pin_memory")(methods.itself)
 tensor_method("ndimension")(methods.dim)
 
 
-def _of(module: str, name: str) -> Callable[..., Any]:
-    """A function of a package above this one as a method; `import msc` does not load NumPy's names."""
-
-    def method(self: Tensor, *args: Any, **keywords: Any) -> Any:
-        return getattr(import_module(f"msc.{module}"), name)(self, *args, **keywords)
-
-    method.__doc__ = f"`msc.{module}.{name}` of the tensor."
-    return method
+def _above(module: str) -> Any:
+    """A package above this one, which `import msc` does not load."""
+    return import_module(f"msc.{module}")
 
 
-for _module_name, _names in {"numpy": "allclose choose searchsorted", "mint": "kthvalue triangular_solve"}.items():
-    for _name in _names.split():
-        tensor_method(_name)(_of(_module_name, _name))
+@tensor_method("allclose")
+def allclose(self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether all elements are close to those of another tensor."""
+    return _above("numpy").allclose(self, other, rtol, atol, equal_nan)
+
+
+@tensor_method("choose")
+def choose(self: Tensor, choices: Any, mode: str = "clip") -> Tensor:
+    """The elements of the choices that the elements number."""
+    return _above("numpy").choose(self, choices, mode)
+
+
+@tensor_method("searchsorted")
+def searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+    """Where values would stand among the sorted elements."""
+    return _above("numpy").searchsorted(self, v, side, sorter)
+
+
+@tensor_method("kthvalue")
+def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest elements along an axis, and their places."""
+    return _above("mint").kthvalue(self, k, dim, keepdim)
+
+
+@tensor_method("triangular_solve")
+def triangular_solve(
+    self: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The solution of a triangular system, and its matrix."""
+    return _above("mint").triangular_solve(self, A, upper, transpose, unitriangular)
 
 
 @tensor_method("cross")
@@ -178,6 +202,9 @@ def _numbers(draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return cast(draw(self, *args, **keywords), self.dtype)
 
     method.__doc__ = draw.__doc__
+    formal = signature(draw)
+    kind = Formal("generator", Formal.KEYWORD_ONLY, default=None, annotation=Any)
+    vars(method)["__signature__"] = formal.replace(parameters=[*formal.parameters.values(), kind])
     return method
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from msc.frontend import dtypes
@@ -131,6 +132,7 @@ def changing(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return self
 
     change.__doc__ = function.__doc__
+    vars(change)["__signature__"] = signature(function)
     return change
 
 
