@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.traits import Pure
 
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
@@ -120,7 +121,7 @@ def erase_unused(module: ModuleOp) -> None:
     """Erase what only led to hoisted values, and parameters that nothing reads any more."""
     for function in (op for op in module.ops if isinstance(op, FuncOp)):
         for op in reversed(list(function.walk())):
-            if isinstance(op, MsOp) and not any(result.uses for result in op.results):
+            if isinstance(op, MsOp) and op.has_trait(Pure) and not any(result.uses for result in op.results):
                 op.detach()
                 op.erase()
     _erase_unread_parameters(module)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
+from msc.dialects.gk import CallKernelOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.shapes import Shape, shape_of
 from msc.dialects.ms.structure import ConstantOp
@@ -85,7 +87,8 @@ class _Side:
 class AreaGraph:
     """The areas of one block, and which depends on which: no merge makes a cycle (`has_detour`).
 
-    Constants belong to no area: each kernel takes copies of them.
+    Constants belong to no area: each kernel takes copies of them. Calls with effects, as ranks' messages, depend on one
+    another in their order.
     """
 
     def __init__(self, block: Block) -> None:
@@ -98,6 +101,9 @@ class AreaGraph:
         for op in block.ops:
             if not isinstance(op, ConstantOp):
                 self._add(op)
+        effects = [op for op in block.ops if isinstance(op, CallKernelOp) and not op.call.pure]
+        self._before = {op: before for before, op in pairwise(effects)}
+        self._behind = dict(pairwise(effects))
 
     def _add(self, op: Operation) -> None:
         found = pattern_of(op)
@@ -122,7 +128,8 @@ class AreaGraph:
         """The other areas whose values an area uses, in the order of use."""
         found = self._producers.get(area)
         if found is None:
-            owners = (self.owner(value) for op in area.ops for value in used_values(op))
+            owners = [self.owner(value) for op in area.ops for value in used_values(op)]
+            owners += [self._area_of[self._before[op]] for op in area.ops if op in self._before]
             found = [a for a in dict.fromkeys(owners) if a is not None and a is not area]
             self._producers[area] = found
         return found
@@ -135,9 +142,10 @@ class AreaGraph:
             self._users[area] = found
         return found
 
-    def _users_of(self, ops: Iterable[Operation]) -> list[Area]:
+    def _users_of(self, ops: Sequence[Operation]) -> list[Area]:
         uses = (use.operation for op in ops for result in op.results for use in result.uses)
-        users = (self.block.find_ancestor_op_in_block(op) for op in uses)
+        users = [self.block.find_ancestor_op_in_block(op) for op in uses]
+        users += [self._behind[op] for op in ops if op in self._behind]
         return list(dict.fromkeys(self._area_of[op] for op in users if op is not None))
 
     def _forget_neighbours(self, area: Area) -> None:
