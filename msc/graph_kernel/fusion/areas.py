@@ -101,7 +101,7 @@ class AreaGraph:
         for op in block.ops:
             if not isinstance(op, ConstantOp):
                 self._add(op)
-        effects = [op for op in block.ops if isinstance(op, CallKernelOp) and not op.call.pure]
+        effects: list[Operation] = [op for op in block.ops if isinstance(op, CallKernelOp) and not op.call.pure]
         self._before = {op: before for before, op in pairwise(effects)}
         self._behind = dict(pairwise(effects))
 
