@@ -44,8 +44,8 @@ _DAVINCI = Stage(
     properties=("Vectors", "Buffers", "Placed"),
     passes=runs(
         *("apply-tuning", "convert-gk-to-davinci"),
-        PassRun("schedule-kernels", {"plain": True}),
-        *("convert-gk-to-loop", "bind-davinci-kernels"),
+        PassRun("convert-gk-to-loop", {"plain": True}),
+        "bind-davinci-kernels",
         PassRun("vectorize", {"enable": False}),
         "bufferize",
         PassRun("plan-memory", {"reuse": False}),
@@ -79,11 +79,6 @@ class AscendBackend(CBackend):
         from msc.codegen.davinci.emit_program import emit_program
 
         return emit_program(module, self.default_machine, options.for_c())
-
-    def schedule_attributes(self) -> tuple[str, str]:
-        from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
-
-        return DAVINCI_SCHEDULE, DAVINCI_REASONS
 
     def on_simulator(self, kernel: KernelOp) -> TunedKernel:
         from msc.backends.ascend_tuning import TunedKernel

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from msc.codegen.davinci.simulate import simulate_kernel
-from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_SCHEDULE
@@ -25,14 +24,13 @@ class TunedKernel:
 
     def __init__(self, kernel: KernelOp) -> None:
         self._kernel = kernel
+        self._own: Tree | None = None
 
     def alternatives(self) -> Iterator[Tree]:
         """The schedules that tilings give, but for the one that it has."""
-        own = self._kernel.attributes.pop(DAVINCI_SCHEDULE, None)
         request = request_of(self._kernel, davinci_of(self._kernel), "tuned")
         form = next(form for unit in units() if (form := unit.form(request)) is not None)
-        trees = islice(form.neighbours(), _TRIED)
-        return (tree for tree in trees if not (isinstance(own, ScheduleAttr) and tree == own.data))
+        return (tree for tree in islice(form.neighbours(), _TRIED) if tree != self._own)
 
     def microseconds(self, tree: Tree | None) -> float | None:
         """One run with a schedule, None for msc's own; None where it does not run, or the scalar unit runs it."""
@@ -40,6 +38,8 @@ class TunedKernel:
             self._kernel.attributes[GK_SCHEDULE] = ScheduleAttr(tree)
         try:
             written = write_kernel(self._kernel, davinci_of(self._kernel), "tuned")
+            if tree is None and self._kernel.schedule is not None:
+                self._own = self._kernel.schedule.data
             if scalar_cycles(written) is not None:
                 return None
             synchronise(written)

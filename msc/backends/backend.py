@@ -215,12 +215,6 @@ class Backend(ABC):
     def load(self, program: Program, weights: Mapping[str, Array]) -> Executable:
         """A program ready to be called, with the values of its parameters."""
 
-    def schedule_attributes(self) -> tuple[str, str]:
-        """The attributes of a `gk.kernel` with the schedule that its code follows, and with the reasons for it."""
-        from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
-
-        return GK_SCHEDULE, GK_SCHEDULE_REASONS
-
     def on_simulator(self, kernel: KernelOp) -> SimulatedKernel:
         """A kernel on the simulator, of a `simulated` back end."""
         raise NotImplementedError(f"{self.name} has no simulator")

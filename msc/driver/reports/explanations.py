@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -15,10 +15,9 @@ from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
 from msc.analysis.repetition import times_run
 from msc.analysis.target import target_of
-from msc.backends.backend import Backend
 from msc.cost.prediction import KernelCost, Prediction
-from msc.dialects.gk import KernelOp, ScheduleAttr
-from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS
+from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE_REASONS
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_REASONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
@@ -42,7 +41,6 @@ from msc.targets.machine import Machine
 
 _ALTERNATIVES = 2
 """Schedules beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
-_NO_SCHEDULE = ("no schedule: the code of this kernel follows no tree",)
 _COLLECT_AFTER = "convert-gk-to-loop"
 """The pass after which kernels carry everything: what they were fused of, their schedule, their function."""
 
@@ -100,7 +98,7 @@ def explain_model(
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == _COLLECT_AFTER:
             kernels = kernels_in(module)
-            found.extend(_explain(op, times, kernel, options.backend) for op in kernels)
+            found.extend(_explain(op, times, kernel) for op in kernels)
 
     module = compile_model(model, options, after_step=collect).module
     times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, target_of(module).threads)
@@ -114,42 +112,42 @@ def explain_model(
     return tuple(chosen)
 
 
-def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None, backend: Backend) -> KernelExplanation:
+def _explain(kernel: KernelOp, measured: MeasuredKernels, asked: str | None) -> KernelExplanation:
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     asked_for = target_of(kernel)
-    schedule, reasons = backend.schedule_attributes()
-    target, model, tree = asked_for.machine, kernel_model(kernel), _schedule(kernel, schedule)
-    lines = tuple(to_lines(tree)) if tree is not None else ()
-    cost = KernelCost(model, target)
-    prediction = cost.prediction(schedule_of(kernel), asked_for.threads)
-    on_host = not asked_for.accelerator
+    target = asked_for.machine
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), traffic(kernel))
-    asked_by_name = asked in (function, kernel.label.data)
-    others = _alternatives(cost, tree, asked_for.threads) if tree and asked_by_name and on_host else ()
-    return KernelExplanation(
+    explained = KernelExplanation(
         function=function,
         label=kernel.label.data,
         pattern=pattern.data if isinstance(pattern, StringAttr) else "",
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
         fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(scheduled_model(kernel))),
-        schedule=lines,
-        schedule_reasons=_strings(kernel, reasons),
+        schedule=tuple(to_lines(schedule_of(kernel))),
+        schedule_reasons=_strings(kernel, GK_SCHEDULE_REASONS),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
         bytes_written=bytes_written(kernel),
-        predicted_cycles=round(prediction.cycles) if on_host else 0,
-        predicted_instruction_cycles=round(prediction.instruction_cycles),
-        predicted_memory_cycles=round(prediction.memory_cycles),
-        predicted_seconds=_predicted_seconds(prediction, target, measured.machine),
         measured_seconds=seconds,
         rate=None if seconds is None else KernelRate.of(work, seconds, measured.machine),
         runs=runs,
+    )
+    if asked_for.accelerator:
+        return explained
+    cost, tree = KernelCost(kernel_model(kernel), target), schedule_of(kernel)
+    prediction = cost.prediction(tree, asked_for.threads)
+    return replace(
+        explained,
+        predicted_cycles=round(prediction.cycles),
+        predicted_instruction_cycles=round(prediction.instruction_cycles),
+        predicted_memory_cycles=round(prediction.memory_cycles),
+        predicted_seconds=_predicted_seconds(prediction, target, measured.machine),
         predicted_share_of_peak=_share_of_peak(work.flops, prediction, target, asked_for.threads),
-        alternatives=others,
+        alternatives=_alternatives(cost, tree, asked_for.threads) if asked in (function, kernel.label.data) else (),
     )
 
 
@@ -158,12 +156,6 @@ def _explain_loop(function: FuncOp) -> KernelExplanation:
     name, made_of = function.sym_name.data, _strings(function, LOOP_ORIGIN)
     label, reasons = name.partition("_")[2], _strings(function, LOOP_REASONS)
     return KernelExplanation(name, label, "loop", made_of, (), (), (), reasons, 0, 0, 0)
-
-
-def _schedule(kernel: KernelOp, attribute: str) -> Tree | None:
-    """The schedule that the kernel's code follows, which an attribute holds; None where code follows no tree."""
-    found = kernel.attributes.get(attribute)
-    return found.data if isinstance(found, ScheduleAttr) else None
 
 
 def _alternatives(cost: KernelCost, tree: Tree, threads: int) -> tuple[Alternative, ...]:
@@ -212,7 +204,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("made of", kernel.operations),
         ("fusion", kernel.fusion),
         ("computes", kernel.statements),
-        ("schedule", kernel.schedule or (() if kernel.pattern == "loop" else _NO_SCHEDULE)),
+        ("schedule", kernel.schedule),
         ("because", kernel.schedule_reasons),
         ("predicted", (_predicted_line(kernel),) if kernel.predicted_cycles else ()),
         ("instead", tuple(f"{a.predicted_cycles} cycles: {a.change}" for a in kernel.alternatives)),

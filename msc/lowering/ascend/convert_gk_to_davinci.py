@@ -10,9 +10,9 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.analysis.kernels import kernels_in
-from msc.analysis.properties import KERNELS, SHAPES_KNOWN, UNSCHEDULED
+from msc.analysis.properties import KERNELS, SCHEDULED, SHAPES_KNOWN, UNSCHEDULED
 from msc.dialects import davinci, gk
-from msc.dialects.davinci.attributes import DAVINCI_KERNEL, DAVINCI_REASONS, DAVINCI_SCHEDULE
+from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.ir.contracts import Contract
 from msc.lowering.ascend.insert_sync import synchronise
@@ -27,14 +27,13 @@ class ConvertGkToDavinci(ModulePass):
 
     Takes kernels of basic operations. Writes a `davinci.kernel` for each, one for all that compute the same, and names
     it on the kernel as `davinci.kernel`. What neither the cube nor the vector unit does becomes scalar work. A schedule
-    that is there is followed, and becomes `davinci.schedule`: the function of loops, which says what a kernel means,
-    has a plain one.
+    that is there is followed; other kernels get the one that theirs follows.
 
     Raises MSC0408 for a schedule that neither unit can follow.
     """
 
     name = "convert-gk-to-davinci"
-    contract = Contract(requires=(SHAPES_KNOWN, KERNELS), ensures=(UNSCHEDULED,))
+    contract = Contract(requires=(SHAPES_KNOWN, KERNELS), ensures=(SCHEDULED,), breaks=(UNSCHEDULED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = davinci_of(op)
@@ -51,7 +50,5 @@ class ConvertGkToDavinci(ModulePass):
                 written[key] = made, kernel
             made, first = written[key]
             kernel.attributes[DAVINCI_KERNEL] = SymbolRefAttr(StringAttr(made.sym_name.data))
-            for noted in {DAVINCI_SCHEDULE, DAVINCI_REASONS} & first.attributes.keys():
+            for noted in (GK_SCHEDULE, GK_SCHEDULE_REASONS):
                 kernel.attributes[noted] = first.attributes[noted]
-            kernel.attributes.pop(GK_SCHEDULE, None)
-            kernel.attributes.pop(GK_SCHEDULE_REASONS, None)

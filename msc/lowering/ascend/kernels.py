@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.dialects import davinci, gk
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
+from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import KernelBuilder
@@ -58,8 +58,8 @@ class KernelRequest:
 
     def note(self, schedule: ScheduleAttr, reasons: Sequence[str]) -> None:
         """Write the schedule that was followed and its reasons on the kernel."""
-        self.op.attributes[DAVINCI_SCHEDULE] = schedule
-        self.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
+        self.op.attributes[GK_SCHEDULE] = schedule
+        self.op.attributes[GK_SCHEDULE_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
 
     def refused(self, unit: str, why: str, notes: Sequence[str] = ()) -> MscError:
         """The error of a schedule that a unit ("the vector unit") cannot follow."""
@@ -153,12 +153,10 @@ def units() -> Iterator[CoreUnit[KernelForm]]:
 def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.DavinciKernelOp:
     """The DaVinci kernel of a kernel: of the first unit that takes it.
 
-    A schedule that the kernel carries is followed by the first unit that can. Raises MSC0408 where none can, with the
-    reason of the first unit that takes such kernels.
+    A schedule that the kernel carries is followed by the first unit that can; a kernel without one gets it. Raises
+    MSC0408 where no unit can follow it, with the reason of the first unit that takes such kernels.
     """
     request = request_of(op, target, name)
-    op.attributes.pop(DAVINCI_SCHEDULE, None)
-    op.attributes.pop(DAVINCI_REASONS, None)
     refused: MscError | None = None
     for unit in units():
         try:

@@ -13,7 +13,6 @@ from msc.analysis.target import target_of
 from msc.codegen.davinci.simulate import simulate_kernel
 from msc.dialects import gk
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import Step, compile_model
@@ -91,7 +90,7 @@ def test_schedules_are_trees_that_isl_proves() -> None:
     def prove(step: Step, module: ModuleOp) -> None:
         for kernel in module.walk():
             if step.name == "convert-gk-to-davinci" and isinstance(kernel, gk.KernelOp):
-                tree = kernel.attributes.get(DAVINCI_SCHEDULE)
+                tree = kernel.attributes.get(GK_SCHEDULE)
                 if isinstance(tree, gk.ScheduleAttr):
                     model = kernel_model(kernel)
                     assert illegal(model, dependences(model), tree.data, target_of(kernel).cores.abilities) is None
@@ -127,7 +126,7 @@ def test_cores_that_start_earlier_take_more_tasks(tmp_path: Path) -> None:
     )
     machine = davinci_target(TARGET)
     own = simulate_kernel(write_kernel(kernel, machine, "own"))
-    schedule = kernel.attributes[DAVINCI_SCHEDULE]
+    schedule = kernel.attributes[GK_SCHEDULE]
     assert isinstance(schedule, gk.ScheduleAttr)
     tile, cores = int(re.findall(r"tile (\d+) parallel", schedule.lines[1])[0]), len(own.cores)
     share = -(-4096000 // (tile * cores)) * tile

@@ -14,9 +14,8 @@ from msc.backends.simulation.models import simulate_module
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
-from msc.dialects.gk.attributes import GK_SCHEDULE
+from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.tuner import simulated
@@ -101,8 +100,8 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> list[gk.KernelOp]:
 def test_the_tree_of_a_copy_says_all_of_its_schedule(number: int, target: str, kernels: list[gk.KernelOp]) -> None:
     kernel = kernels[number].clone()
     own = write_kernel(kernel, davinci_target(target), "copy")
-    schedule = kernel.attributes.pop(DAVINCI_SCHEDULE)
-    assert "predicted cycles" in str(kernel.attributes[DAVINCI_REASONS])
+    schedule = kernel.attributes.pop(GK_SCHEDULE)
+    assert "predicted cycles" in str(kernel.attributes[GK_SCHEDULE_REASONS])
     assert isinstance(schedule, gk.ScheduleAttr)
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(list(schedule.lines))
     assert str(write_kernel(kernel, davinci_target(target), "copy")) == str(own)
@@ -111,7 +110,7 @@ def test_the_tree_of_a_copy_says_all_of_its_schedule(number: int, target: str, k
 def test_isl_proves_the_trees_of_copies(kernels: list[gk.KernelOp]) -> None:
     for kernel in kernels[::4]:
         write_kernel(kernel, davinci_target(TARGET), "copy")
-        kernel.attributes[GK_SCHEDULE] = kernel.attributes[DAVINCI_SCHEDULE]
+        kernel.attributes[GK_SCHEDULE] = kernel.attributes[GK_SCHEDULE]
         check_given(kernel)
         del kernel.attributes[GK_SCHEDULE]
 

@@ -13,9 +13,8 @@ from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
 from msc.dialects.arrays import Array
 from msc.dialects.davinci import DavinciKernelOp, FlagOp, LoadIndexOp
-from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
-from msc.dialects.gk.attributes import GK_SCHEDULE
+from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.lowering.ascend.kernels import write_kernel
@@ -100,8 +99,8 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> list[gk.KernelOp]:
 def test_the_trees_of_gathers_say_all_of_their_schedules(target: str, kernels: list[gk.KernelOp]) -> None:
     for kernel in (kernel.clone() for kernel in kernels):
         own = write_kernel(kernel, davinci_target(target), "rows")
-        schedule = kernel.attributes.pop(DAVINCI_SCHEDULE)
-        assert "gathered" in str(kernel.attributes[DAVINCI_REASONS])
+        schedule = kernel.attributes.pop(GK_SCHEDULE)
+        assert "gathered" in str(kernel.attributes[GK_SCHEDULE_REASONS])
         assert isinstance(schedule, gk.ScheduleAttr)
         kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(list(schedule.lines))
         assert str(write_kernel(kernel, davinci_target(target), "rows")) == str(own)
@@ -110,7 +109,7 @@ def test_the_trees_of_gathers_say_all_of_their_schedules(target: str, kernels: l
 def test_isl_proves_the_trees_of_gathers(kernels: list[gk.KernelOp]) -> None:
     for kernel in kernels[::4]:
         write_kernel(kernel, davinci_target(TARGET), "rows")
-        kernel.attributes[GK_SCHEDULE] = kernel.attributes[DAVINCI_SCHEDULE]
+        kernel.attributes[GK_SCHEDULE] = kernel.attributes[GK_SCHEDULE]
         check_given(kernel)
         del kernel.attributes[GK_SCHEDULE]
 

@@ -16,7 +16,6 @@ from msc.backends.simulation.library_schedules import library_schedule
 from msc.backends.simulation.models import simulate_module
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import davinci, gk
-from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
@@ -74,7 +73,7 @@ def written(kernel: gk.KernelOp) -> davinci.DavinciKernelOp:
 def test_the_schedule_of_a_product_is_a_tree_of_the_memories_of_a_core(tmp_path: Path) -> None:
     kernel = gk_kernel(BIAS_RELU.format(t="f16"), tmp_path)
     own = written(kernel)
-    schedule = kernel.attributes[DAVINCI_SCHEDULE]
+    schedule = kernel.attributes[GK_SCHEDULE]
     assert isinstance(schedule, gk.ScheduleAttr)
     lines = schedule.lines
     assert {"place t2 in l0c", "place in0, in1 in l1", "place in0 in l0a"} <= {line.strip() for line in lines}
@@ -86,7 +85,7 @@ def test_the_schedule_of_a_product_is_a_tree_of_the_memories_of_a_core(tmp_path:
 def test_a_schedule_of_a_product_written_by_hand_is_followed(tmp_path: Path) -> None:
     kernel = gk_kernel(BIAS_RELU.format(t="f16"), tmp_path)
     own = written(kernel)
-    lines = cast(gk.ScheduleAttr, kernel.attributes[DAVINCI_SCHEDULE]).lines
+    lines = cast(gk.ScheduleAttr, kernel.attributes[GK_SCHEDULE]).lines
     text = "\n".join(lines).replace("n tile 90", "n tile 48").replace("k tile 70 pipeline 2", "k tile 32 pipeline 2")
     assert text != "\n".join(lines)
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(text.split("\n"))
@@ -131,7 +130,7 @@ def test_products_of_batches_and_groups_have_trees_that_are_followed(tmp_path: P
     kernels = [op for op in module.walk() if isinstance(op, gk.KernelOp)]
     for kernel, change in zip(kernels, changes, strict=True):
         own = written(kernel)
-        schedule = kernel.attributes[DAVINCI_SCHEDULE]
+        schedule = kernel.attributes[GK_SCHEDULE]
         assert isinstance(schedule, gk.ScheduleAttr)
         kernel.attributes[GK_SCHEDULE] = schedule
         assert str(written(kernel)) == str(own)
@@ -159,7 +158,7 @@ def test_products_of_batches_and_groups_have_trees_that_are_followed(tmp_path: P
 def test_a_schedule_without_room_is_refused(tmp_path: Path) -> None:
     kernel = gk_kernel(BIAS_RELU.replace("40x", "4000x").replace("90x", "900x").format(t="f16"), tmp_path)
     written(kernel)
-    lines = cast(gk.ScheduleAttr, kernel.attributes[DAVINCI_SCHEDULE]).lines
+    lines = cast(gk.ScheduleAttr, kernel.attributes[GK_SCHEDULE]).lines
     text = "\n".join(lines).replace("tile 128 ", "tile 256 ").replace("n tile 256 parallel", "n tile 512 parallel")
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(text.split("\n"))
     with pytest.raises(MscError, match=r"t2 takes .* bytes of l0c, which has 131072"):

@@ -13,7 +13,6 @@ from msc.analysis.kernels import kernels_in
 from msc.analysis.target import target_of
 from msc.dialects import gk
 from msc.dialects.davinci import DavinciKernelOp
-from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
@@ -49,7 +48,7 @@ def _write(kernel: gk.KernelOp, lines: tuple[str, ...] | None) -> tuple[DavinciK
         kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(lines)
     try:
         made = write_kernel(kernel, davinci_target(TARGET), "kernel")
-        followed = kernel.attributes.get(DAVINCI_SCHEDULE)
+        followed = kernel.attributes.get(GK_SCHEDULE)
     finally:
         kernel.attributes.pop(GK_SCHEDULE, None)
     assert isinstance(followed, gk.ScheduleAttr), f"{kernel.label.data} follows no tree"

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 import msc
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import davinci, gk
-from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
@@ -85,7 +84,7 @@ def cube_kernels(name: str, folder: Path) -> tuple[ModuleOp, list[tuple[gk.Kerne
 
 
 def tree_of(kernel: gk.KernelOp) -> Tree:
-    schedule = kernel.attributes[DAVINCI_SCHEDULE]
+    schedule = kernel.attributes[GK_SCHEDULE]
     assert isinstance(schedule, gk.ScheduleAttr)
     return schedule.data
 
@@ -144,7 +143,7 @@ def followed(kernel: gk.KernelOp, code: str, target: str) -> Iterator[davinci.Da
             yield None
             continue
         assert "davinci.mad" in str(made)
-        assert kernel.attributes[DAVINCI_SCHEDULE] == schedule
+        assert kernel.attributes[GK_SCHEDULE] == schedule
         if str(made) != code:
             yield made
     del kernel.attributes[GK_SCHEDULE]

@@ -34,13 +34,17 @@ from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.lowering.cpu.kernels.call_function import call_function
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
+from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.overwriting import may_overwrite
 from msc.poly.requests import requests
+from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.parts import tile_counts
+from msc.poly.schedule_tree.text import to_lines
 from msc.poly.storage import storage
 from msc.schedule.schedule_kernels import check_given, is_chosen
+from msc.schedule.strategy import plain
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.naming import valid_hint
 from msc.targets.machine import Machine
@@ -56,13 +60,17 @@ class ConvertGkToLoop(ModulePass):
     `loop.cycles` says what the cost model predicts. The kernels stay in place for `bufferize`,
     which replaces them by calls. Raises MSC0404 for a kernel without a schedule, and MSC0408 for a schedule that a
     person wrote and that is none for its kernel, or breaks a dependence.
+
+    With `plain=true` functions only say what kernels mean that run elsewhere by their schedules: statements run one
+    after the other, each in its own loops.
     """
 
     name = "convert-gk-to-loop"
     contract = Contract(requires=(KERNELS, SCHEDULED), ensures=(KERNEL_FUNCTIONS,), breaks=(VECTORS,))
+    plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = _Functions(op)
+        functions = _Functions(op, self.plain)
         for found in [k for k in op.walk() if isinstance(k, gk.KernelOp | gk.CallKernelOp)]:
             function = functions.of(found) if isinstance(found, gk.KernelOp) else functions.of_call(found)
             found.attributes[GK_FUNCTION] = SymbolRefAttr(function.sym_name.data)
@@ -72,8 +80,9 @@ class ConvertGkToLoop(ModulePass):
 class _Functions:
     """The functions of a module's kernels: one for all that compute the same, or whose loops come out the same."""
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(self, module: ModuleOp, is_plain: bool) -> None:
         self._module = module
+        self._is_plain = is_plain
         self._machine = target_of(module).machine
         self._before = next(iter(entries(module)), None)
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
@@ -87,28 +96,36 @@ class _Functions:
     def of(self, kernel: gk.KernelOp) -> func.FuncOp:
         """The kernel's function, placed in the module."""
         model, outputs = kernel_model(kernel), output_positions(kernel)
-        key = (model.structure, tuple(_schedule(kernel).lines), outputs)
+        key = (model.structure, () if self._is_plain else tuple(_schedule(kernel).lines), outputs)
         if key not in self._by_structure:
-            if not is_chosen(kernel):
-                check_given(kernel)
-            self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs, self._machine), kernel)
+            tree = self._tree(kernel, model)
+            function = _function(kernel, model, outputs, tree, self._machine)
+            self._by_structure[key] = self._same_or_new(function, kernel.label.data, tree)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
-        if LOOP_CYCLES not in function.attributes and _is_in_shared_loop(kernel):
+        if LOOP_CYCLES not in function.attributes and not self._is_plain and _is_in_shared_loop(kernel):
             cycles = predict(model, _schedule(kernel).data, target_of(kernel).machine, 1).cycles
             function.attributes[LOOP_CYCLES] = IntegerAttr(round(cycles), i64)
         return function
 
-    def _same_or_new(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
+    def _tree(self, kernel: gk.KernelOp, model: KernelModel) -> Tree:
+        """The tree whose loops a kernel becomes."""
+        if self._is_plain:
+            return plain(model, dependences(model), self._machine)
+        if not is_chosen(kernel):
+            check_given(kernel)
+        return _schedule(kernel).data
+
+    def _same_or_new(self, function: func.FuncOp, label: str, tree: Tree) -> func.FuncOp:
         """The function that has the same text and is placed already; else this one, placed and named."""
         alike = self._alike.setdefault(_outline(function), [])
         for other in alike:
             if self._body(other) == self._body(function):
                 return other
         alike.append(function)
-        function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
-        return self._placed(function, kernel.label.data)
+        function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in to_lines(tree)])
+        return self._placed(function, label)
 
     def of_call(self, op: gk.CallKernelOp) -> func.FuncOp:
         """The function of a library call, placed in the module."""
@@ -162,9 +179,10 @@ def _schedule(kernel: gk.KernelOp) -> gk.ScheduleAttr:
     return kernel.schedule
 
 
-def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], machine: Machine) -> func.FuncOp:
-    """The function of loops, with the instructions and the lines of a machine."""
-    tree = _schedule(kernel).data
+def _function(
+    kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], tree: Tree, machine: Machine
+) -> func.FuncOp:
+    """The function of loops that a tree says, with the instructions and the lines of a machine."""
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(tile_counts(model, tree).values())
