@@ -35,12 +35,23 @@ _NARROWED = {
 }
 
 
-def _template(head: str, ways: Mapping[int, tuple[str, str]], steps: str, types: tuple[str, ...]) -> Template:
+_HELIUM = "#if defined(__ARM_FEATURE_MVE)\n#include <arm_mve.h>\n#endif\n\n"
+
+
+def _template(
+    head: str, ways: Mapping[int, tuple[str, str]], helium: str, steps: str, types: tuple[str, ...]
+) -> Template:
+    """Processors with MVE (`helium`) load four bytes as words, and store the lowest bytes of words."""
+
     def text(type_: CType) -> str:
         macro, own = ways.get(type_.lanes, ("", ""))
         plain = f"    return {steps};\n"
-        body = f"#if defined({macro}) && !defined(__clang__)\n{own}#else\n{plain}#endif\n" if macro else plain
-        return f"{head}\n{{\n{body}}}\n"
+        if type_.lanes == 4:
+            plain = f"#elif defined(__ARM_FEATURE_MVE)\n{helium}#else\n{plain}"
+        elif macro:
+            plain = f"#else\n{plain}"
+        body = f"#if defined({macro}) && !defined(__clang__)\n{own}{plain}#endif\n" if macro else plain
+        return f"{_HELIUM if type_.lanes == 4 else ''}{head}\n{{\n{body}}}\n"
 
     return Template(text, types=types)
 
@@ -49,18 +60,21 @@ BYTE_TEMPLATES: Mapping[str, Template] = {
     "from_i8": _template(
         "static inline {v} from_i8_{f}(i8x{n} x)",
         _widened("s"),
+        "    return ({v})vldrbq_s32((const int8_t *)&x);\n",
         "__builtin_convertvector(__builtin_convertvector(x, i16x{n}), {v})",
         ("i8", "i16"),
     ),
     "from_u8": _template(
         "static inline {v} from_u8_{f}(u8x{n} x)",
         _widened("z"),
+        "    return ({v})vldrbq_u32((const uint8_t *)&x);\n",
         "__builtin_convertvector(__builtin_convertvector(x, u16x{n}), {v})",
         ("u8", "u16"),
     ),
     "i8_from": _template(
         "static inline i8x{n} i8_from_{f}({v} x)",
         _NARROWED,
+        "    i8x{n} low;\n    vstrbq_s32((int8_t *)&low, (int32x4_t)x);\n    return low;\n",
         "__builtin_convertvector(__builtin_convertvector(x, i16x{n}), i8x{n})",
         ("i8", "i16"),
     ),
