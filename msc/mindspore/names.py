@@ -22,7 +22,7 @@ _TABLE: Mapping[str, str] = {
         "float8_e5m2 hifloat8 qint4x2 complex64 complex128"
     ),
     "msc.ops": "is_tensor",
-    "msc": "from_numpy load jit_class set_recursion_limit",
+    "msc": "Symbol from_numpy load jit_class set_recursion_limit",
     "msc.train.dataset_helper": "DatasetHelper connect_network_with_dataset",
     "msc.train.serialization": "async_ckpt_thread_status ckpt_to_safetensors safetensors_to_ckpt",
     "msc.numpy": "allclose",

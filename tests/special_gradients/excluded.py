@@ -183,6 +183,7 @@ _NAMES: dict[str, str] = {
         "mnp.correlate mnp.polyadd mnp.polyder mnp.polyint mnp.polymul mnp.polysub mnp.unwrap "
     ),
     "it rounds to integers and back; tests/unit/train/test_quantised_training.py trains through it": (
+        "nn.FakeQuantWithLearnedStep "
         "nn.ActQuant nn.Conv2dBnFoldQuant nn.Conv2dBnFoldQuantOneConv nn.Conv2dBnWithoutFoldQuant nn.Conv2dQuant "
         "nn.DenseQuant nn.FakeQuantWithMinMaxObserver nn.MulQuant nn.TensorAddQuant "
     ),
