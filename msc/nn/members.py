@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from msc.frontend.dtypes import DType, as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
-from msc.frontend.modes import GRAPH_MODE, set_context
+from msc.frontend.modes import GRAPH_MODE, TOLD_INPUTS, set_context
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
 from msc.support.wording import a
@@ -218,13 +218,10 @@ class CellMembers:
         wanted = as_dtype(dst_type)
         return tuple(x.astype(wanted) if isinstance(x, Tensor) and x.dtype.is_float else x for x in inputs)
 
-    def set_inputs(self, *inputs: Any, **keywords: Any) -> None:
-        """Keep descriptions of the inputs, which `get_inputs` gives; graphs are compiled for the shapes that come."""
-        self.__dict__["_described"] = inputs or tuple(keywords.values())
-
     def get_inputs(self) -> Any:
-        """What `set_inputs` was given."""
-        return self.__dict__.get("_described")
+        """What `set_inputs` was given; None before."""
+        told = self.__dict__.get(TOLD_INPUTS)
+        return None if told is None else tuple(map(Tensor.of, told))
 
     def compile(self, *args: Any, **keywords: Any) -> None:
         """Nothing: graphs are compiled when they are called first. `msc.compile(net, x)` makes a model of a cell."""
