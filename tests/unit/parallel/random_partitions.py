@@ -209,6 +209,7 @@ def compare(module: ModuleOp, inputs: Sequence[Sequence[Array]], expected: Seque
 
 RUN = """
 import sys
+import mpi4py.MPI
 import numpy as np
 import msc
 for folder in sys.argv[1:]:
