@@ -208,7 +208,7 @@ _MEMBER_TABLE: Mapping[str, str] = {
     _BOOST: "Cell.set_boost",
     _DEVICES: (
         "Cell.parallel_parameter_merge_net_dict Cell.parallel_parameter_name_list Cell.pipeline_segment "
-        "Cell.pipeline_stage Cell.remove_redundant_parameters Cell.to_empty Parameter.add_pipeline_stage "
+        "Cell.remove_redundant_parameters Cell.to_empty Parameter.add_pipeline_stage "
         "Parameter.comm_fusion Parameter.parallel_optimizer_comm_recompute Parameter.sliced "
         "Model.infer_predict_layout Model.infer_train_layout"
     ),
