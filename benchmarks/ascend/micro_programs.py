@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from msc.backends.simulation.library_schedules import library_schedule
+from msc.backends.simulation.case_files import library_schedule
 from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder

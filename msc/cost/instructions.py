@@ -20,11 +20,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import (
+    IRREGULAR,
     Moves,
     block_size,
     copies_neighbours,
@@ -35,14 +36,13 @@ from msc.cost.access import (
     vector_moves,
     vectorisable,
 )
-from msc.cost.line_splits import share_split
-from msc.cost.operations import is_product, operations
 from msc.cost.regrouped_lanes import interleaved, transposed
 from msc.cost.statement_tiles import StatementTile
 from msc.cost.tile_shape import TileRead, TileShape
 from msc.dialects.element_types import BYTES
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import OPERATORS, Apply, Cast, Constant, Read, Scalar
 from msc.targets.abilities import Unit
 from msc.targets.machine import Machine
 
@@ -367,3 +367,78 @@ class StatementCost:
         missing = max(0.0, sums + max(held, operands) - registers)
         tight = max(0, sums + operands + code.spare_registers - registers)
         return code.spill * missing + code.tight * tight
+
+
+# The number of vector instructions of a statement's arithmetic.
+def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
+    """Vector instructions of one vector: products, and all others."""
+    match scalar:
+        case Apply():
+            below = [operations(arg, target) for arg in scalar.args]
+            products, others = (sum(each) for each in zip(*below, strict=True))
+            own = _own(scalar, target)
+            return products + own[0], others + own[1]
+        case Cast():
+            products, others = operations(scalar.arg, target)
+            return products, others + 1.0
+        case Constant() | Read():
+            return 0.0, 0.0
+        case _:
+            return 0.0, 1.0
+
+
+def _own(scalar: Apply, target: Machine) -> tuple[float, float]:
+    """Instructions of the operator itself; a multiply-add is one instruction."""
+    operator = OPERATORS[scalar.op]
+    if operator.cost:
+        return operator.times * getattr(target.operators, operator.cost), 0.0
+    if scalar.op == "mul":
+        return 1.0, 0.0
+    fused = target.fma and scalar.op in ("add", "sub") and any(map(is_product, scalar.args))
+    return 0.0, 0.0 if fused else 1.0
+
+
+def is_product(scalar: Scalar) -> bool:
+    """Whether it is a product."""
+    return isinstance(scalar, Apply) and scalar.op == "mul"
+
+
+# The share of an access's vectors that cross the border between two cache lines.
+def share_split(
+    model: KernelModel, statement: KernelStatement, access: int, vector: int, lanes: int, machine: Machine
+) -> float:
+    """The fraction of an access's contiguous vectors along `vector` that cross the end of a line.
+
+    Arrays begin at a line; vectors of local arrays cross none.
+    """
+    number, index = statement.accesses()[access]
+    array, every = model.arrays[number], range(len(statement.extents))
+    if array.kind == "internal" or strides(model, statement, vector)[access] != 1:
+        return 0.0
+    size = BYTES[array.dtype]
+    line, bytes_of_vector = machine.line // size, min(lanes, statement.extents[vector]) * size
+    steps = [(strides(model, statement, d)[access], statement.extents[d]) for d in every if d != vector]
+    if line < 2 or any(step >= IRREGULAR for step, _ in steps):
+        return 0.0
+    zeros = (0,) * len(statement.extents)
+    start = sum(e.eval(zeros, ()) * s for e, s in zip(index.results, array.strides, strict=True))
+    places = [float(k == start % line) for k in range(line)]
+    for step, extent in (*steps, (lanes, -(-statement.extents[vector] // lanes))):
+        places = _moved(places, step % line, extent)
+    unit = min(int(machine.vector_bytes * machine.part), bytes_of_vector)
+    return sum(part * _crossing(k * size, bytes_of_vector, unit, machine.line) for k, part in enumerate(places))
+
+
+def _moved(places: list[float], step: int, extent: int) -> list[float]:
+    """How often an access begins at each place of a line, after a loop moves it."""
+    line = len(places)
+    if not step or extent == 1:
+        return places
+    count = min(extent, line // gcd(step, line))
+    return [sum(places[(k - n * step) % line] for n in range(count)) / count for k in range(line)]
+
+
+def _crossing(begin: int, size: int, unit: int, line: int) -> float:
+    """The part of the units of a vector that cross the end of a line."""
+    units = range(begin, begin + size, unit)
+    return sum(place % line + unit > line for place in units) / len(units)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Self
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
+from xdsl.ir import Operation, SSAValue
 
+from msc.analysis.bytes import bytes_of
 from msc.analysis.target import target_of
 from msc.backends.backend import Backend, CodeOptions, Program
 from msc.backends.stage import Stage
 from msc.dialects.ms.warnings import warnings_of
-from msc.driver.background_checks import BackgroundChecks, Unverified, is_worth_a_process
-from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.models.dimensions import sizes_in_mind
 from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import note_target
@@ -27,10 +29,11 @@ from msc.driver.passes.legality import run_verifiers, stage_diagnostics, verify_
 from msc.driver.passes.pass_manager import PassManager, with_source_lines
 from msc.driver.passes.reproducer import Reproducing, with_reproducer
 from msc.driver.size_samples import sample_changes
-from msc.ir.locations import format_module
+from msc.ir.locations import format_module, source_location
+from msc.ir.typed import is_tensor
 from msc.ir.verification import module_diagnostics, verify_module
 from msc.runtime.budgets import MemoryLimits, asserts, check_limits, measured, with_measured
-from msc.runtime.program import CProgram
+from msc.runtime.program import CProgram, Signature
 from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import is_internal
@@ -40,7 +43,7 @@ from msc.support.notices import warn
 from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
-from msc.support.wording import counted
+from msc.support.wording import counted, size_text
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 AfterStep = Callable[["Step", ModuleOp], None]
@@ -392,3 +395,83 @@ class _ReproducingCode:
             command = f"msc compile {{}} --target {backend.name} --emit {backend.forms[0].name}"
             extension = self.compilation.stage.extension
             raise with_reproducer(error, lambda: stage_text(self.compilation), extension, command) from error
+
+
+# A model that needs more memory than allowed is refused by name, before anything is allocated for it.
+_HELP = '--max-memory SIZE allows more, in Python max_memory="8G"'
+
+
+def check_tensors(module: ModuleOp, limit: int) -> None:
+    """Raises MSC0507 for the first tensor that alone is larger than the limit."""
+    for op, value in _values(module):
+        if is_tensor(value.type) and DYNAMIC_INDEX not in value.type.get_shape():
+            size = bytes_of(value)
+            if size > limit:
+                message = f"a {value.type} takes {size_text(size)}; the limit is {size_text(limit)}"
+                raise MscError(Diagnostic("MSC0507", message, source_location(op), help=_HELP))
+
+
+def _values(module: ModuleOp) -> Iterator[tuple[Operation, SSAValue]]:
+    for op in module.walk():
+        yield from ((op, result) for result in op.results)
+        yield from ((op, a) for region in op.regions for block in region.blocks for a in block.args)
+
+
+def check_total(signature: Signature, limit: int) -> None:
+    """Raises MSC0507 when weights, workspace, inputs and outputs together exceed the limit."""
+    tensors = sum(tensor.bytes for tensor in (*signature.inputs, *signature.outputs))
+    parts = {"weights": signature.weights_bytes, "workspace": signature.workspace_bytes, "inputs and outputs": tensors}
+    total = sum(parts.values())
+    if total > limit:
+        detail = ", ".join(f"{name} {size_text(size)}" for name, size in parts.items())
+        message = f"the model needs {size_text(total)}; the limit is {size_text(limit)}"
+        raise MscError(Diagnostic("MSC0507", message, notes=(detail,), help=_HELP))
+
+
+# Stages verified by other processes, while this one makes the next stage.
+WORTH_A_PROCESS = 200
+"""Operations of a module: forking a compiler takes as long as verifying so many."""
+
+
+def is_worth_a_process(module: ModuleOp) -> bool:
+    """Whether another process verifies a module sooner than this one."""
+    return any(True for _ in islice(module.walk(), WORTH_A_PROCESS, None))
+
+
+class Unverified(Exception):
+    """Another process did not find a stage in order. Who verifies each stage before the next is made learns why."""
+
+
+class BackgroundChecks:
+    """A context that ends when all checks of a module have.
+
+    Raises Unverified where one failed, also in place of later errors.
+    """
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
+        self._processes = ExitStack()
+        self._verdicts = list[Callable[[], Lines | None]]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        with self._processes:
+            if error is not None and not isinstance(error, Exception):
+                return
+            if any(verdict() is None for verdict in self._verdicts):
+                raise Unverified from error
+
+    def begin(self, check: Callable[[], None]) -> None:
+        """Call `check`, which raises what is wrong, in another process if that pays and there can be one."""
+
+        def checked() -> Lines:
+            check()
+            return []
+
+        verdict = self._processes.enter_context(begun(checked)) if is_worth_a_process(self._module) else None
+        if verdict is None:
+            check()
+        else:
+            self._verdicts.append(verdict)

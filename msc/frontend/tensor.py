@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msc.frontend import dtypes, mutable
 from msc.frontend.arrays import array_of
@@ -18,7 +19,6 @@ from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.changes import SharedMemory
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
-from msc.frontend.formatting import representation
 from msc.frontend.settings import unused
 from msc.support.arrays import Array
 from msc.support.notebooks import html_table, html_text
@@ -392,3 +392,21 @@ def _described(
     if -1 in sizes:
         raise ApiValueError("MSC0803", f"an initialiser needs all sizes; the shape is {sizes}")
     return init(sizes, dtype or dtypes.float32)
+
+
+# How a tensor is written, as MindSpore writes it: `Tensor(shape=[1], dtype=Float32, value= [ 5.00000000e+00])`.
+def representation(shape: Sequence[int], dtype: DType, array: NDArray[Any] | None) -> str:
+    """The text of a tensor; without its elements if `array` is None."""
+    head = f"Tensor(shape=[{', '.join(map(str, shape))}], dtype={dtype}"
+    if array is None:
+        return f"{head})"
+    separator = "\n" if array.ndim > 1 else " "
+    return f"{head}, value={separator}{_elements(array, dtype)})"
+
+
+def _elements(array: NDArray[Any], dtype: DType) -> str:
+    if array.ndim == 0:
+        return f"{array.item():.6g}" if dtype.is_float else str(array.item())
+    digits = 4 if dtype.itemsize == 2 else 8
+    numbers = array.astype(np.float64) if dtype.is_float else array
+    return np.array2string(numbers, separator=", ", formatter={"float_kind": lambda v: f"{v: .{digits}e}"})

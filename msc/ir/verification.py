@@ -15,13 +15,13 @@ from typing import cast
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, SymbolRefAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import traits_def
+from xdsl.irdl.dominance import DominanceInfo
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from msc.ir.control_flow import control_flow_error
-from msc.ir.dominance import dominance_violations
 from msc.ir.errors import (
     CodedVerifyException,
     DtypeConflict,
@@ -254,3 +254,65 @@ def _name_length(line: str, column: int) -> int:
     rest = line[column - 1 :]
     stop = next((i for i, c in enumerate(rest) if not (c.isalnum() or c in '_."$')), len(rest))
     return max(1, stop)
+
+
+# SSA dominance: every value is defined before its use, in the same region or an enclosing one.
+#
+# xDSL's verifier does not check this (xdslproject/xdsl#1033); passes that move operations break it silently.
+def dominance_violations(root: Operation) -> Iterator[tuple[Operation, SSAValue]]:
+    """Every (operation, operand) inside `root` whose operand does not dominate the operation, in textual order."""
+    checker = _Checker(root)
+    for op in root.walk():
+        for operand in op.operands:
+            if not checker.dominates(operand, op):
+                yield op, operand
+
+
+class _Checker:
+    def __init__(self, root: Operation) -> None:
+        self._order = {op: index for index, op in enumerate(root.walk())}
+        self._regions: dict[Region, DominanceInfo] = {}
+
+    def dominates(self, value: SSAValue, user: Operation) -> bool:
+        """Whether `value` is defined where `user` may use it."""
+        block = _defining_block(value)
+        if block is None:
+            return False
+        ancestor = block.find_ancestor_op_in_block(user)
+        if ancestor is None:
+            return self._dominates_from_other_block(block, user)
+        return isinstance(value, BlockArgument) or self._precedes(value, ancestor)
+
+    def _precedes(self, value: SSAValue, ancestor: Operation) -> bool:
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner is ancestor:
+            return False
+        return owner in self._order and self._order[owner] < self._order[ancestor]
+
+    def _dominates_from_other_block(self, block: Block, user: Operation) -> bool:
+        region = block.parent
+        used_in = None if region is None else _block_in(region, user)
+        if region is None or used_in is None:
+            return False
+        if region not in self._regions:
+            self._regions[region] = DominanceInfo(region)
+        return self._regions[region].strictly_dominates(block, used_in)
+
+
+def _defining_block(value: SSAValue) -> Block | None:
+    match value:
+        case BlockArgument():
+            return value.block
+        case OpResult():
+            return value.op.parent
+        case _:
+            return None
+
+
+def _block_in(region: Region, op: Operation) -> Block | None:
+    """The block of `region` that contains `op`, at any depth."""
+    block = op.parent
+    while block is not None and block.parent is not region:
+        parent = block.parent_op()
+        block = None if parent is None else parent.parent
+    return block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -17,14 +18,12 @@ from msc.runtime.calls import Calls, Pointers
 from msc.runtime.interface import CALLS_SYMBOL, ERROR_INDEX
 from msc.runtime.narrow_types import codes_of, narrow_dtype, values_of
 from msc.runtime.open_calls import OpenCall, OpenCalls, new_output, placed
-from msc.runtime.output_memory import check_outputs, check_seconds
-from msc.runtime.program import Signature
-from msc.runtime.result_memory import LARGE, Workspace, address_of, array_beside
+from msc.runtime.program import ALIGNMENT, Signature, TensorSpec
 from msc.runtime.shared_library import SharedLibrary
 from msc.runtime.stored_order import StoredOrders, lies_so, not_in_place, own_array
 from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
-from msc.support.argument_values import boolean, file_path, sequence
+from msc.support.argument_values import boolean, described, file_path, sequence
 from msc.support.arrays import Array
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.failures import diagnosed
@@ -412,3 +411,114 @@ def _until_null(names: object) -> list[str]:
     while (name := pointer[len(found)]) is not None:
         found.append(name.decode())
     return found
+
+
+# Memory that a caller gives for the results of a call: refused where the model would write beside it.
+def check_outputs(
+    signature: Signature, sizes: Sequence[int], inputs: Sequence[Array], outputs: object, *, shared: bool = False
+) -> None:
+    """Check arrays for the outputs of a call of these sizes on these inputs; `shared` ones may overlap each other.
+
+    Raises MSC0613.
+    """
+    specs = signature.outputs
+    if not isinstance(outputs, list | tuple):
+        raise _refused(f"the model writes to a list of {counted(len(specs), 'array')}, got {described(outputs)}")
+    given = cast("list[object] | tuple[object, ...]", outputs)
+    if len(given) != len(specs):
+        raise _refused(f"the model writes {counted(len(specs), 'output')}, got {counted(len(given), 'array')}")
+    seen = list(inputs)
+    for item, tensor in zip(given, specs, strict=True):
+        array = cast(Array, item) if isinstance(item, np.ndarray) else None
+        reason = _objection(array, tensor, tensor.valid_shape(sizes))
+        if array is None or reason is not None:
+            raise _refused(f"memory for output '{tensor.name}' {reason}")
+        if any(np.may_share_memory(array, other) for other in seen):
+            raise _refused(f"memory for output '{tensor.name}' is shared with an input or another output")
+        if not shared:
+            seen.append(array)
+
+
+def _objection(array: Array | None, tensor: TensorSpec, shape: tuple[int, ...]) -> str | None:
+    dtype = numpy_dtype(tensor.dtype)
+    if array is None:
+        return "is no array"
+    if array.dtype != dtype:
+        return f"has dtype {array.dtype}, expected {dtype}"
+    if array.shape != shape:
+        return f"has shape {list(array.shape)}, expected {list(shape)}"
+    if not array.flags.writeable:
+        return "is read-only"
+    if tensor.is_dense or shape == tensor.shape:
+        return None if array.flags.c_contiguous else "is not C-contiguous"
+    return None if _begins(array, tensor.shape) else f"is not the first part of an array of shape {list(tensor.shape)}"
+
+
+def _begins(array: Array, shape: tuple[int, ...]) -> bool:
+    """Whether an array is a view of the first part of a whole one of this shape."""
+    whole: object = array.base
+    if not isinstance(whole, np.ndarray):
+        return False
+    fits = whole.flags.c_contiguous and whole.shape == shape
+    return fits and whole.ctypes.data == array.ctypes.data and whole.strides == array.strides
+
+
+def check_seconds(seconds: object, calls: int) -> None:
+    """Check the array that clocks add to. Raises MSC0613."""
+    array = cast(Array, seconds) if isinstance(seconds, np.ndarray) else np.empty(0)
+    fits = array.dtype == np.float64 and array.shape == (calls,) and isinstance(seconds, np.ndarray)
+    if not fits or not array.flags.c_contiguous or not array.flags.writeable:
+        raise _refused(f"'seconds' is no array of {counted(calls, 'float64')}, one for each kernel call")
+
+
+def _refused(message: str) -> MscError:
+    return MscError(Diagnostic("MSC0613", message, help="new_outputs() makes arrays that fit"))
+
+
+# Memory of calls: results where stores do not hinder loads, and scratch memory for each thread.
+_addressof = ctypes.addressof
+_from_buffer = cast(Callable[[Array], ctypes.c_char], ctypes.c_char.from_buffer)
+
+LARGE = 64 * 1024
+"""Bytes of a result from which on its place in memory is worth a microsecond."""
+
+PAGE = 4096
+BEHIND = 512
+"""Bytes that a result's place in its page lies behind that of the largest input.
+
+A load waits for stores before it to addresses that agree in their last 12 bits, as those just written and those read
+next do where both arrays are passed in the same order, at the same places of their pages or a little further on.
+"""
+
+
+class Workspace(threading.local):
+    """Scratch memory and the array of pointers, one of each for every thread: calls in threads do not meet.
+
+    A call holds on to `memory` itself: that of a thread goes when the interpreter ends, before the thread does.
+    """
+
+    def __init__(self, nbytes: int, tensors: int) -> None:
+        memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+        start = memory.ctypes.data
+        self.memory = memory, (ctypes.c_void_p * max(tensors, 1))(), ctypes.c_void_p(start + -start % ALIGNMENT)
+
+
+def array_beside(beside: int, shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> Array:
+    """An uninitialised array.
+
+    A large one starts at a cache line, so that no vector that is stored lies in two, and a little before the place in
+    its page that the address `beside` has.
+    """
+    if nbytes < LARGE:
+        return np.empty(shape, dtype)
+    memory = np.empty(nbytes + PAGE, np.uint8)
+    place = (beside - BEHIND) & -ALIGNMENT
+    return np.ndarray(shape, dtype, memory, (place - address_of(memory)) % PAGE)
+
+
+def address_of(array: Array) -> int:
+    """Where the data lies. The buffer protocol is quicker than `array.ctypes`, but refuses read-only arrays."""
+    try:
+        return _addressof(_from_buffer(array))
+    except (TypeError, ValueError):
+        return array.ctypes.data

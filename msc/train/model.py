@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -18,9 +18,14 @@ from msc.amp.levels import build_train_network
 from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.dataset.iterators import Prefetched
+from msc.dataset.values import Row
+from msc.frontend import dtypes
 from msc.frontend.boundary import elsewhere
+from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
-from msc.frontend.parallel import get_auto_parallel_context, is_distributed
+from msc.frontend.jit import Jitted
+from msc.frontend.modes import in_graph_mode
+from msc.frontend.parallel import get_auto_parallel_context, is_distributed, is_partitioned
 from msc.frontend.process_group import broadcast_from_first, exchanged_by_all, get_group_size
 from msc.frontend.settings import unused
 from msc.frontend.sharing import gather
@@ -28,15 +33,16 @@ from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.nn.metrics import Loss, get_metrics
 from msc.nn.optim.optimizer import Optimizer
+from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.nn.optim.steps import TrainOneStepCell, WithEvalCell, WithLossCell
 from msc.support.argument_values import described
+from msc.support.diagnostics import MscError
 from msc.support.other_frameworks import advice_for
 from msc.support.wording import a
 from msc.train.callback.base import Callbacks, Facts, RunContext
 from msc.train.callback.checkpoints import ModelCheckpoint
 from msc.train.callback.monitors import LossMonitor, ProgressBar, shows_progress
 from msc.train.feeding import batches, one_epoch, tensors
-from msc.train.sinking import Sinks
 from msc.train.state import Progress, begun, newest, restored
 
 
@@ -437,3 +443,96 @@ def _is_evaluated(epoch: int, frequency: Any) -> bool:
 
 def __getattr__(name: str) -> Any:
     return elsewhere("msc.train.model", name, ("Model",))
+
+
+# Many steps in one compiled call: a loop over stacked batches, whose parameters and states stay in the graph.
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+
+Converter: TypeAlias = Callable[[Row], tuple[Tensor, ...]]
+"""From a batch to the tensors that a step takes."""
+
+MOST_STEPS = 64
+MOST_BYTES = 256 << 20
+"""What one call is given at most: batches, and bytes of them, which are in memory at once."""
+_FEWEST = 8
+"""Steps for which a loop is compiled rather than calls made."""
+
+
+class Sinks:
+    """Runs the steps of a sink: compiled loops in graph mode where the step fits in one, single calls otherwise."""
+
+    def __init__(self, step: Cell) -> None:
+        self._step = step
+        self.loop: Jitted[..., Any] | None = None
+        """The compiled loop; None for a step that no loop can hold."""
+        if _gives_a_loss(step):
+            loop: Any = StepLoop(step)
+            self.loop = Jitted(loop, fullgraph=True)
+
+    def run(self, feed: Iterator[Row], steps: int, tensors: Converter) -> tuple[tuple[Tensor, ...], Any]:
+        """Take `steps` batches: the inputs and the outputs of the last step."""
+        inputs: tuple[Tensor, ...] = ()
+        outputs: Any = None
+        while steps:
+            group = [next(feed)]
+            loops = self.loop is not None and in_graph_mode() and not is_partitioned()
+            size = chunk(steps, sum(value.nbytes for value in group[0])) if loops else 1
+            group += [next(feed) for _ in range(size - 1)]
+            alike = all([v.shape for v in row] == [v.shape for v in group[0]] for row in group)
+            outputs = self._looped(group, tensors) if size > 1 and alike else None
+            if outputs is not None:
+                inputs = tensors(group[-1])
+            for row in group if outputs is None else ():
+                inputs = tensors(row)
+                outputs = self._step(*inputs)
+            steps -= size
+        return inputs, outputs
+
+    def _looped(self, group: list[Row], tensors: Converter) -> Tensor | None:
+        """The loss of the last step of a loop; None if no loop can hold the step."""
+        assert self.loop is not None
+        stacks = tuple(np.stack(values) for values in zip(*group, strict=True))
+        try:
+            return self.loop(Tensor(len(group), dtypes.int64), *tensors(stacks))
+        except MscError as error:
+            if error.diagnostics[0].code != "MSC0610":  # of an index that is outside, single calls show in which step
+                self.loop = None  # single calls show why, if they cannot be compiled either
+            return None
+
+
+def _gives_a_loss(step: Cell) -> bool:
+    """Whether a step is one of the library's that gives the loss alone: what else others do, no loop may leave out."""
+    if isinstance(step, TrainOneStepCell):
+        return not step.return_grad
+    return isinstance(step, TrainOneStepWithLossScaleCell) and not step.returns_state
+
+
+def chunk(steps: int, size: int) -> int:
+    """How many of `steps` steps with batches of `size` bytes a call makes: a divisor, so that one loop is compiled."""
+    most = max(min(MOST_STEPS, MOST_BYTES // max(size, 1), steps), 1)
+    best = max(n for n in range(1, most + 1) if steps % n == 0)
+    if best >= _FEWEST:
+        return best
+    return most if most >= _FEWEST else 1
+
+
+# The loop of a sink's steps. It is read as a user's code is, so that `while` becomes a loop of the graph.
+class StepLoop(Cell):
+    """The steps of stacked batches [steps, batch, ...]: the loss of the last one."""
+
+    def __init__(self, step: Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self.step = step
+
+    def construct(self, steps: Tensor, *stacks: Tensor) -> Tensor:
+        i, loss = Tensor(0, dtypes.int64), Tensor(0.0, dtypes.float32)
+        while i < steps:
+            loss = self._loss(i, stacks)
+            i = i + 1
+        return loss
+
+    def _loss(self, i: Tensor, stacks: Sequence[Tensor]) -> Tensor:
+        loss: Tensor = self.step(*[apply("extract_slice", stack, i) for stack in stacks])
+        return (loss if loss.ndim == 0 else loss.mean()).astype(dtypes.float32)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msc.backends.simulation.case_files import library_schedule
 from msc.backends.simulation.kernels import arguments_of, kernel_text, parse_kernels, read_kernels
-from msc.backends.simulation.library_schedules import library_schedule
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.race_check import faults_told, global_buffers, simulator
 from msc.codegen.davinci.simulate import check_kernel

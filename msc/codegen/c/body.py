@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from msc.codegen.c import access
@@ -21,7 +21,6 @@ from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.dead_code import named_in_part
 from msc.codegen.c.fixed_point import fused
 from msc.codegen.c.instructions import add_products, tile_function, tile_product
-from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.joined_terms import is_read_joined, joined, words
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
@@ -29,8 +28,7 @@ from msc.codegen.c.loops import UNROLLED, LoopHead, only_moves
 from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, LoopPart, local_array, scalar, share_call
-from msc.codegen.c.tile_rows import tile_row
-from msc.codegen.c.transposed_loads import column_loads
+from msc.codegen.c.transposed_loads import advance, column_loads
 from msc.codegen.c.types import INDEX_TYPE, CArrayType, CType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import CExpression
 from msc.dialects.loop import (
@@ -46,6 +44,7 @@ from msc.dialects.loop import (
     StoreOp,
 )
 from msc.ir.typed import static_shape
+from msc.poly.affine import LinearForm, linear_form
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
@@ -430,3 +429,100 @@ class FunctionEmitter:
 def _more(argument: int | tuple[int, ...]) -> str:
     """An argument of a library call: a number, or a list of them."""
     return str(argument) if isinstance(argument, int) else f"(const int[]){{{', '.join(map(str, argument))}}}"
+
+
+# What the rows of a register tile read: `(&x[m * 13][k])[m_2 * 256]`, from the element of the first row on.
+#
+# Buffers are dense, so rows lie at constant distances. Written so, C compilers see that one address serves all rows
+# once the tile's loops are unrolled, with constants in the instructions. Of `x[m * 13 + m_2][k]` GCC 12 makes an
+# address for each row and takes it with an index: there are more than registers, and processors split multiply-adds
+# that load so.
+@dataclass(frozen=True)
+class TileRow:
+    """What the first iteration of the unrolled loops reads, and how many elements further on this one does.
+
+    That is a sum of numbers of strides: of 1, or of what calls decide.
+    """
+
+    first: tuple[AffineExpr, ...]
+    further: tuple[tuple[AffineExpr, str], ...]
+
+
+def tile_row(load: LoadOp, buffer: CArrayType) -> TileRow | None:
+    """Where a load reads that moves by whole rows of a buffer with unrolled loops; else None."""
+    forms = [linear_form(expr) for expr in load.map.results]
+    starts = {k: start for k, value in enumerate(load.indices) if (start := _start(value)) is not None}
+    linear = [form for form in forms if form is not None]
+    strides = buffer.known_strides
+    rows = [form for form, stride in zip(linear, strides, strict=False) if stride is None or stride > 1]
+    if len(linear) < len(forms) or not any(_moves(form, starts) for form in rows):
+        return None
+    dims = [AffineExpr.dimension(k) for k in range(len(load.indices))]
+    at = [AffineExpr.constant(starts[k]) if k in starts else dim for k, dim in enumerate(dims)]
+    further: dict[str, AffineExpr] = {}
+    for k, start in sorted(starts.items(), key=lambda item: _depth(load.indices[item[0]])):
+        moved: dict[str, int] = {}
+        for position, (form, stride) in enumerate(zip(linear, strides, strict=True)):
+            unit, number = (buffer.open_strides[position], 1) if stride is None else ("1", stride)
+            moved[unit] = moved.get(unit, 0) + form.coefficients.get(k, 0) * number
+        for unit, number in moved.items():
+            further[unit] = further.get(unit, AffineExpr.constant(0)) + (dims[k] - start) * number
+    first = tuple(expr.replace_dims_and_symbols(at, []) for expr in load.map.results)
+    return TileRow(first, tuple((expr, unit) for unit, expr in further.items()))
+
+
+def _moves(form: LinearForm, dims: dict[int, int]) -> bool:
+    return any(k in form.coefficients for k in dims)
+
+
+def _depth(value: SSAValue) -> int:
+    """How many operations stand around a loop's variable: outer loops come first, however an index has them."""
+    parent, depth = value.owner.parent_op(), 0
+    while parent is not None:
+        parent, depth = parent.parent_op(), depth + 1
+    return depth
+
+
+def _start(value: SSAValue) -> int | None:
+    """Of the variable of a loop that is unrolled its first value."""
+    loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    if not isinstance(loop, ForOp) or loop.kind.data is not LoopKind.UNROLL:
+        return None
+    trips = loop.constant_range
+    return trips[0] if trips is not None and len(trips) > 1 else None
+
+
+# Stores of an unrolled loop whose vectors interleave in memory: iteration k of n writes `y[k]`, `y[n + k]`, ...
+#
+# The loop fills an array of vectors, which are stored behind it side by side.
+COUNTS = (2, 4)
+"""Vectors that there are functions for."""
+
+
+@dataclass(frozen=True)
+class InterleavedStore:
+    """A store in an unrolled loop of `count` iterations, of vectors of the type `stored`."""
+
+    store: StoreOp
+    stored: CType
+    count: int
+
+
+def interleaved_stores(loop: ForOp, buffer_of: Callable[[SSAValue], CArrayType | None]) -> list[InterleavedStore]:
+    """The stores of an unrolled loop that may be made behind it: nothing else in it touches their buffers.
+
+    `buffer_of` gives the type of a buffer that no other one overlaps.
+    """
+    trips = loop.constant_range
+    if trips is None or trips != range(len(trips)) or len(trips) not in COUNTS:
+        return []
+    touched = [op.buffer for op in loop.body.walk() if isinstance(op, AccessOp)]
+    found = list[InterleavedStore]()
+    for op in loop.body.block.ops:
+        if not isinstance(op, StoreOp) or touched.count(op.buffer) > 1 or (buffer := buffer_of(op.buffer)) is None:
+            continue
+        type_, distance = value_type(op.value.type), access.lane_distance(buffer, op.lane_steps)
+        whole = type_.is_vector and op.touched_lanes == type_.lanes
+        if whole and distance == len(trips) and advance(op, loop, buffer) == 1:
+            found.append(InterleavedStore(op, access.stored_type(CType(buffer.base, type_.lanes)), len(trips)))
+    return found

@@ -4,8 +4,7 @@ from xdsl.ir import Dialect
 
 from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.loop.calls import CallRowsOp
-from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
-from msc.dialects.loop.slices import BufferSliceOp
+from msc.dialects.loop.loops import BufferSliceOp, ForOp, LoopKind, LoopKindAttr
 from msc.dialects.loop.values import AddProductsOp, ApplyOp, LanesOp
 
 LOOP = Dialect(

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msc.driver.artifacts.bundles import emit_bundle
 from msc.driver.artifacts.forms import Output
 from msc.driver.compile import Compilation, compile_model, generate, stage_text
 from msc.driver.models.reading_models import LoadedModel
@@ -33,6 +32,13 @@ from msc.support.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
+
+from msc.driver.models.interpretation import interpret
+from msc.driver.models.model_inputs import random_inputs
+from msc.driver.models.model_outputs import Tolerance
+from msc.driver.models.reading_models import read_model
+from msc.runtime.bundle import Golden, write_bundle
+from msc.runtime.stored_order import StoredOrders
 
 _KINDS: Mapping[str, Kind] = {"obj": "o", "archive": "a", "so": "so", "exe": "exe"}
 
@@ -181,3 +187,23 @@ def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: P
                 write_weights(program, weights, file)
             files.write(assembly_name(program.name), weights_assembly(program))
         files.finish()
+
+
+# Bundles from compilations: the golden input is seeded random, the golden output is the interpreter's.
+_SEED = 0
+
+
+def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard: OutputGuard) -> None:
+    """Write a bundle whose self-test compares C with the interpreter on the model as it was read, as `msc verify` does.
+
+    The inputs that the function updates are not compared. Raises MSC0004 (place), MSC0010 and MSC0011 (files that are
+    there), MSC0505 (weights), MSC0532 (layout).
+    """
+    inputs = random_inputs(program.signature.inputs, _SEED)
+    results = interpret(read_model(compilation.model.path, compilation.options), inputs)
+    updated = {tensor.result for tensor in program.signature.inputs}
+    outputs = [result for number, result in enumerate(results) if number not in updated]
+    tolerances = [Tolerance().scaled(output) for output in outputs]
+    stored = StoredOrders(program.signature.inputs).stored(inputs)
+    golden = Golden(stored, outputs, [(t.absolute, t.relative) for t in tolerances])
+    write_bundle(program, compilation.parameters(), golden, folder, guard, compilation.options.layout)

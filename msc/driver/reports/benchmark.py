@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
+from math import ceil
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
 
+from msc.analysis.bytes import traffic
+from msc.analysis.flops import flops
+from msc.analysis.kernel_signature import calls_of
+from msc.analysis.kernels import kernels_in
+from msc.analysis.repetition import times_run
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import MsOp
 from msc.driver.artifacts.libraries import library_of
 from msc.driver.artifacts.model_on_call import made_for
+from msc.driver.compile import Step, compile_model
+from msc.driver.models.entry import entry_function
 from msc.driver.models.model_inputs import Value, choose_inputs
+from msc.driver.models.reading_models import stage_of_model
 from msc.driver.options import CompileOptions
 from msc.driver.reports.kernel_rates import KernelRate, KernelTime, KernelWork, rate_json, rates
+from msc.ir.locations import source_location
 from msc.runtime.machine import Roofline, measured_machine
-from msc.runtime.timing import MOST_CALLS, Timing, measure, summary
 from msc.support.diagnostics import Diagnostic, MscError, printable
 from msc.support.notebooks import html_table
 from msc.support.wording import counted
@@ -135,7 +151,6 @@ def benchmark(
     timing = measure(call, warm_up=workload.warm_up, seconds=workload.seconds)
     if not by_kernel:
         return Measurement(timing, first.median)
-    from msc.driver.reports.kernel_calls import kernel_work
 
     calls = list[ProfiledCall]()
     kernels = kernel_times(model, options, workload, use_cache=use_cache, calls=calls)
@@ -282,3 +297,99 @@ def _kernel_line(kernel: KernelTime, rate: KernelRate | None) -> str:
 
 def _us(seconds: float) -> str:
     return f"{seconds * 1e6:,.2f} us"
+
+
+# Which kernels each call of the entry function runs: one, or all that were in a loop that became a function.
+def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelWork]]:
+    """The work of the kernels of each call, in order."""
+    found: list[KernelWork] = []
+
+    def collect(step: Step, module: ModuleOp) -> None:
+        if step.name == "convert-gk-to-loop":
+            found.extend(KernelWork(flops(k), traffic(k), times_run(k), _origins(k)) for k in kernels_in(module))
+
+    module = compile_model(model, options, after_step=collect).module
+    counts = {op.sym_name.data: calls_of(op) for op in module.ops if isinstance(op, func.FuncOp)}
+    kernels = iter(found)
+    calls = (op.callee.string_value() for op in entry_function(module).walk() if isinstance(op, func.CallOp))
+    return [list(islice(kernels, counts[name])) for name in calls]
+
+
+def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
+    """The work of every call of a kernel's function in order; none for a model past the stage of kernels.
+
+    A function that was made of a loop does the work of all runs of the kernels in it.
+    """
+    if model.endswith(".so") or not stage_of_model(model, options.backend.table, options.start).holds_tensors:
+        return ()
+    return tuple(map(_together, kernels_by_call(model, options)))
+
+
+def _together(works: Sequence[KernelWork]) -> KernelWork:
+    """One kernel's work, or all runs of several as one."""
+    if len(works) == 1:
+        return works[0]
+    runs = None if any(work.runs is None for work in works) else 1
+    total, nbytes = sum(w.flops * (w.runs or 0) for w in works), sum(w.bytes * (w.runs or 0) for w in works)
+    return KernelWork(total, nbytes, runs, tuple(dict.fromkeys(each for work in works for each in work.origins)))
+
+
+_NODE = re.compile(r".*\((\w+(?: '.*')?)\)")
+
+
+def _origins(kernel: KernelOp) -> tuple[str, ...]:
+    """What the model calls the operations of a kernel; file and line where they have no names."""
+    places = (source_location(op) for op in kernel.body.block.ops if isinstance(op, MsOp))
+    found = dict.fromkeys(place for place in places if place is not None)
+    named = {place: _NODE.fullmatch(place.file) for place in found}
+    return tuple(dict.fromkeys(f"{Path(p.file).name}:{p.line}" if (n := named[p]) is None else n[1] for p in found))
+
+
+# How long a call takes: repeated, summarised by order statistics, which outliers do not move.
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call, sorted."""
+
+    samples: tuple[float, ...]
+
+    @property
+    def minimum(self) -> float:
+        return self.samples[0]
+
+    @property
+    def median(self) -> float:
+        return self.percentile(50)
+
+    def percentile(self, percent: float) -> float:
+        """The nearest-rank percentile."""
+        return self.samples[max(0, ceil(percent / 100 * len(self.samples)) - 1)]
+
+    def to_json(self) -> dict[str, float]:
+        """Seconds by name, and the number of samples."""
+        names = {"p10": 10, "median": 50, "p90": 90, "p99": 99}
+        percentiles = {name: self.percentile(percent) for name, percent in names.items()}
+        return {"samples": len(self.samples), "minimum": self.minimum, **percentiles}
+
+
+MOST_CALLS = 100_000
+"""Of one measurement: more say no more."""
+
+
+def measure(
+    call: Callable[[], object], *, warm_up: int = 3, seconds: float = 1.0, least: int = 10, most: int = MOST_CALLS
+) -> Timing:
+    """Call again and again for `seconds`, at least `least` and at most `most` times; the warm-up does not count."""
+    for _ in range(warm_up):
+        call()
+    samples = list[float]()
+    end = time.perf_counter() + seconds
+    while len(samples) < least or (len(samples) < most and time.perf_counter() < end):
+        start = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - start)
+    return summary(samples)
+
+
+def summary(samples: Sequence[float]) -> Timing:
+    """The timing of measured seconds, at least one."""
+    return Timing(tuple(sorted(samples)))

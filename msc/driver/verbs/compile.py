@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from msc.driver.artifacts.forms import Output
     from msc.driver.compile import Step
 
+from msc.driver.calibration_files import read_configuration
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.catalogue import machine_named
+
 
 @click.command(name="compile", cls=Verb)
 @click.argument("model", shell_complete=files)
@@ -93,8 +97,6 @@ def command(
     bytes_ = {name: parse_size(limit) for name, limit in limits.items() if limit is not None}
     with written_files() as written:
         if config is not None:
-            from msc.driver.micro_configuration import micro_options
-
             options, name, layout = _configured(options, name, layout, micro_options(Path(config)))
         of_bundle = {"name": name or ("net" if layout == "lite" else None), "layout": layout or ""}
         made = replace(options, profile=profile, **bytes_, **of_bundle)
@@ -167,3 +169,48 @@ def timing_table(steps: Sequence[Step]) -> str:
 
 def _milliseconds(steps: Sequence[Step]) -> float:
     return sum(step.seconds for step in steps) * 1e3
+
+
+# Section `[micro_param]` of a configuration of MindSpore Lite's converter: what its code generator is told.
+_MACHINES = {"x86": "x86-64-v3", "arm64": "neon", "arm32": "armv7-a", "cortex-m": "cortex-m4"}
+"""By the name of a target there; of Cortex-M the most common with the instructions that its library uses."""
+_KNOWN = frozenset(
+    {"enable_micro", "target", "codegen_mode", "support_parallel", "debug_mode", "save_path", "project_name"}
+)
+
+
+def micro_options(path: Path) -> dict[str, Any]:
+    """The options of `msc compile` that it says: march, threads, name and layout. Raises MSC0001 and MSC0533."""
+    parser = read_configuration(path, "MSC0533")
+    if not parser.has_section("micro_param"):
+        raise _failure(path, "it has no section [micro_param]")
+    given = dict(parser["micro_param"])
+    unknown = sorted(given.keys() - _KNOWN)
+    if unknown:
+        raise _failure(path, f"micro_param has no '{unknown[0]}'; msc reads {', '.join(sorted(_KNOWN))}")
+    if not _flag(path, given, "enable_micro", default=True):
+        raise _failure(path, "enable_micro is false: it asks for no code")
+    mode = given.get("codegen_mode", "Inference")
+    if mode.lower() != "inference":
+        raise _failure(path, f"codegen_mode is {mode}; msc generates the code of a training step from a Python step")
+    target = given.get("target", "x86").lower()
+    if target not in _MACHINES:
+        raise _failure(path, f"target is {given['target']}; it is one of x86, ARM64, ARM32, Cortex-M")
+    march = _MACHINES[target]
+    return {
+        "march": march,
+        "threads": 0 if _flag(path, given, "support_parallel", default=False) else None,
+        "name": given.get("project_name", "net"),
+        "layout": "lite" if machine_named(march).is_bare else "",
+    }
+
+
+def _flag(path: Path, given: dict[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name, str(default)).lower()
+    if text not in ("true", "false"):
+        raise _failure(path, f"{name} is {given[name]}; it is true or false")
+    return text == "true"
+
+
+def _failure(path: Path, message: str) -> MscError:
+    return MscError(Diagnostic("MSC0533", f"'{path}': {message}"))

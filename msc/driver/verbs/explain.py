@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
 from msc.driver.options import CompileOptions
+from msc.driver.reports.operation_reference import operation_names
 from msc.driver.verbs.completion import subjects, words_or_files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import Verb, say
+from msc.formats.registry import FORMATS
 from msc.support.codes import CODES
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.torch_names import TORCH_NAMES
 
 _OPERATION = re.compile(r"ms(\.\w+)?")
 _NAME = re.compile(r"(?!MSC\d)[A-Za-z_]\w*(\.\w+)*", re.IGNORECASE)
@@ -67,8 +75,6 @@ def _explain_operation(name: str, as_json: bool) -> str:
 
 def _explain_name(name: str, as_json: bool) -> str:
     """An operation, function, layer or operator by any name. Raises MSC0005 where there is none."""
-    from msc.driver.reports.found_names import meanings, near_names
-
     found = meanings(name)
     if not found:
         kinds = "a code is written MSC0201, an operation ms.conv2d, a model as the name of its file, net.mir"
@@ -104,3 +110,67 @@ def explain_code(code: str, *, as_json: bool = False) -> str:
     if as_json:
         return json.dumps(asdict(entry))
     return f"{entry.code}: {entry.title}\n\n{click.wrap_text(entry.explanation, 88)}"
+
+
+# Operations, functions, layers and operators of formats by any of the names that people know.
+#
+# Names are compared without their modules, cases and underscores: `torch.nn.functional.log_softmax`, `P.LogSoftmax`,
+# `LogSoftmax` and `ms.log_softmax` are one.
+_MODULES = ("msc.ops", "msc.nn", "msc", "msc.train.callback", "msc.dataset", "msc.dataset.vision")
+_SAME = {
+    "linear": "dense", "gemm": "dense", "fullyconnected": "dense", "innerproduct": "dense", "conv": "conv2d",
+    "cat": "concat", "concatenate": "concat", "permute": "transpose", "mm": "matmul", "bmm": "batchmatmul",
+    "averagepool": "avgpool", "view": "reshape",
+}  # fmt: skip
+"""A name elsewhere -> the operation here, both as `_plain` has them."""
+
+
+def meanings(name: str) -> dict[str, str]:
+    """What there is of a name: "ms", the name of an operation; for others where it is -> what to print of it."""
+    plain = _plain(name)
+    found: dict[str, str] = {}
+    operations = {_plain(each): each for each in operation_names()}
+    operation = operations.get(plain) or operations.get(_SAME.get(plain, ""))
+    if operation is not None:
+        found["ms"] = operation
+    for module, attribute in _public():
+        if _plain(attribute) == plain:
+            found.setdefault(f"{module}.{attribute}", _described(module, attribute))
+    for each in FORMATS.found():
+        owner = each.title.split(" ")[1]
+        with suppress(MscError):  # its package is not installed
+            for operator in each.operators():
+                if _plain(operator) == plain:
+                    found[each.name] = f"{owner}'s {operator}: msc reads it"
+    torch = next((advice for each, advice in TORCH_NAMES.items() if each == name.rpartition(".")[2]), None)
+    if torch is not None:
+        found["torch"] = f"PyTorch's {name.rpartition('.')[2]}: {torch}"
+    return found
+
+
+def near_names() -> list[str]:
+    """All names, for what is like one."""
+    return [*operation_names(), *dict.fromkeys(attribute for _, attribute in _public())]
+
+
+def _plain(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", "").lower()
+
+
+def _public() -> Iterator[tuple[str, str]]:
+    for module in _MODULES:
+        yield from ((module, name) for name in import_module(module).__all__)
+
+
+def _described(module: str, name: str) -> str:
+    """How it is called, and the first paragraph of what it says of itself."""
+    value: Any = getattr(import_module(module), name)
+    try:
+        empty = inspect.Signature.empty
+        signature = inspect.signature(value)
+        parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
+        form = str(signature.replace(parameters=parameters, return_annotation=empty))
+    except (TypeError, ValueError):
+        form = ""
+    text = inspect.getdoc(value) or ""
+    return f"{module}.{name}{form}\n\n{text.partition(chr(10) * 2)[0]}".rstrip()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, MemRefType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from msc.analysis.flops import flops
 from msc.dialects.arrays import Array
 from msc.dialects.loop.attributes import LOOP_ORIGIN
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.ms.target import set_target
 from msc.driver.artifacts.model_on_call import made_for
 from msc.driver.compile import Compilation, Step, compile_model, generate_c
@@ -33,15 +37,14 @@ from msc.driver.reports.kernel_records import (
     run_kernel,
     takes,
 )
-from msc.driver.verification.traces import Trace, first_lost
 from msc.graph.shapes.size_comparison import sample_sizes
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.ir.entry import entries
-from msc.ir.locations import format_module, source_location
+from msc.ir.locations import format_module, location_of, source_location
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.program import TensorSpec
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, Location, MscError
 from msc.support.progress import progress
 from msc.support.progress import step as progress_step
 from msc.support.temporary import temporary_folder
@@ -283,3 +286,73 @@ def _origin(module: ModuleOp, name: str) -> str:
     function = kernel_function(module, name)
     origin = None if function is None else function.attributes.get(LOOP_ORIGIN)
     return f"made of {', '.join(item.data for item in origin)}" if isa(origin, ArrayAttr[StringAttr]) else ""
+
+
+# Values of a graph by where they come from, and the first operation whose value a later form of the graph lost.
+_MAXIMUM_BYTES = 1 << 30
+"""A trace keeps the values of the first operations up to this much memory; divergence beyond is named by pass alone."""
+
+
+@dataclass
+class Trace:
+    """The operations of one evaluation in order, with their results; give `record` to the interpreter as observer."""
+
+    steps: list[tuple[Operation, tuple[Array, ...]]] = field(default_factory=list[tuple[Operation, tuple[Array, ...]]])
+    _bytes: int = 0
+
+    def record(self, op: Operation, results: tuple[Array, ...]) -> None:
+        """Keep the results of an operation that computes."""
+        if isinstance(op, MsOp) and not isinstance(op, GetParameterOp | ConstantOp):
+            self._bytes += sum(array.nbytes for array in results)
+            if self._bytes <= _MAXIMUM_BYTES:
+                self.steps.append((op, results))
+
+    def by_place(self) -> Mapping[Location, Sequence[Array]]:
+        """All values that come from a place in the source."""
+        found = defaultdict[Location, list[Array]](list)
+        for op, results in self.steps:
+            for place in _places(op.location):
+                found[place] += results
+        return found
+
+
+def _places(location: Attribute) -> Iterator[Location]:
+    inner = location.locations if isinstance(location, FusedLoc) else None
+    for leaf in inner if isa(inner, ArrayAttr[Attribute]) else (location,):
+        place = location_of(leaf)
+        if place is not None:
+            yield place
+
+
+def first_lost(reference: Trace, later: Trace, tolerance: Tolerance) -> Operation | None:
+    """The first operation of the reference whose value no operation from its place has, nor any value made of it."""
+    values = later.by_place()
+    kept = {op for op, results in reference.steps if _kept(op, results, values, tolerance)}
+    return next((op for op, _ in reference.steps if op not in kept and not _leads_to(op, kept)), None)
+
+
+def _kept(
+    op: Operation, results: Sequence[Array], values: Mapping[Location, Sequence[Array]], tolerance: Tolerance
+) -> bool:
+    candidates = [value for place in _places(op.location) for value in values.get(place, ())]
+    return any(_same(candidate, result, tolerance) for result in results for candidate in candidates)
+
+
+def _same(candidate: Array, result: Array, tolerance: Tolerance) -> bool:
+    """Equal elements in the same order; views between may have changed the shape."""
+    if candidate.size != result.size or candidate.dtype != result.dtype:
+        return False
+    return tolerance.agree(candidate.reshape(-1), result.reshape(-1))
+
+
+def _leads_to(op: Operation, kept: set[Operation]) -> bool:
+    pending, seen = [op], {op}
+    while pending:
+        for result in pending.pop().results:
+            for use in result.uses:
+                if use.operation in kept:
+                    return True
+                if use.operation not in seen:
+                    seen.add(use.operation)
+                    pending.append(use.operation)
+    return False

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from msc.cost.instructions import StatementCost
-from msc.cost.line_splits import share_split
+from msc.cost.instructions import StatementCost, share_split
 from msc.cost.statement_tiles import StatementTile
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement

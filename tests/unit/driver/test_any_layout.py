@@ -12,7 +12,7 @@ from msc import Tensor, nn, ops
 from msc.dialects.arrays import Array
 from msc.runtime.artifact import CompiledModel
 from msc.support.diagnostics import MscError
-from msc.train.step_loop import StepLoop
+from msc.train.model import StepLoop
 
 ROWS, INPUTS, CLASSES = 32, 40, 5
 IDENTITY = "func.func @main(%x: {0}) -> {1} {{\nfunc.return %x : {1}\n}}"

@@ -21,8 +21,8 @@ from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.ms.target import TargetAttr, set_target
 from msc.interp import evaluate
 from msc.interp.inputs import arguments, declared
-from msc.ir.dominance import dominance_violations
 from msc.ir.reading import parse_module
+from msc.ir.verification import dominance_violations
 
 Array = NDArray[Any]
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.dialects.ms.convolution import ConvolutionOp
-from msc.graph_kernel.split_taps import SplitTaps
-from msc.graph_kernel.tap_splits import MOST, split_up, splits_of
+from msc.graph_kernel.split_taps import MOST, SplitTaps, split_up, splits_of
 from tests.unit.graph_kernel.graphs import for_machine, function, random_inputs, results, run
 
 

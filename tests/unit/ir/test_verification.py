@@ -3,9 +3,8 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp, f32
 
 from msc.driver.passes.registry import new_context
-from msc.ir.dominance import dominance_violations
 from msc.ir.reading import parse_module
-from msc.ir.verification import module_diagnostics, verify_module
+from msc.ir.verification import dominance_violations, module_diagnostics, verify_module
 from msc.support.diagnostics import Diagnostic, MscError
 
 

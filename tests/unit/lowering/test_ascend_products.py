@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
 import msc
-from msc.backends.simulation.library_schedules import library_schedule
+from msc.backends.simulation.case_files import library_schedule
 from msc.backends.simulation.models import simulate_module
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import davinci, gk

@@ -2,7 +2,7 @@
 
 import pytest
 
-from msc.poly.schedule_tree.changes import described_change
+from msc.driver.reports.explanations import described_change
 from msc.poly.schedule_tree.nodes import Tree
 from tests.unit.poly.trees import tree
 

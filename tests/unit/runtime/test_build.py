@@ -16,12 +16,12 @@ from shutil import which
 import numpy as np
 import pytest
 
+from msc.driver.reports.benchmark import measure, summary
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.bundle import Golden, write_bundle
 from msc.runtime.flags import GCC_FLAGS, WARNING_FLAGS
 from msc.runtime.program import CProgram, WeightSlot
-from msc.runtime.timing import measure, summary
 from msc.runtime.toolchain import find_toolchain
 from msc.runtime.weights import fill_room, write_weights
 from msc.support.diagnostics import MscError

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import build
+from msc.runtime.compiled_model import BEHIND, PAGE, array_beside
 from msc.runtime.program import CProgram, Signature
-from msc.runtime.result_memory import BEHIND, PAGE, array_beside
 from msc.support.diagnostics import MscError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

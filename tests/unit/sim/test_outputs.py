@@ -9,13 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from msc.backends.simulation.library_schedules import library_schedule
-from msc.backends.simulation.result_files import Outputs
+from msc.backends.simulation.case_files import library_schedule
+from msc.backends.simulation.result_files import Outputs, timeline_svg
 from msc.backends.simulation.running import simulate_cases, simulate_file
 from msc.codegen.davinci.simulate import DEFAULTS, SimulationOptions, simulate_kernel
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.schedule.cube.products import MatmulShape
-from msc.sim.timeline import timeline_svg
 from msc.sim.trace import pipe_csv, trace_json
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import davinci_target

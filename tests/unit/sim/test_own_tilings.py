@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msc.backends.simulation.library_schedules import library_schedule
+from msc.backends.simulation.case_files import library_schedule
 from msc.codegen.davinci.simulate import simulate_kernel
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.lowering.ascend.convolution import ConvolutionWriter

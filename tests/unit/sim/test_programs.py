@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir.affine import AffineExpr
 
-from msc.backends.simulation.library_schedules import library_schedule
+from msc.backends.simulation.case_files import library_schedule
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import CrossCoreSyncOp, WaitFlagDevOp
 from msc.ir.verification import verify_module

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.backends.simulation.case_files import library_schedule
 from msc.backends.simulation.kernels import kernel_text, parse_kernels, read_kernels
-from msc.backends.simulation.library_schedules import library_schedule
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import DavinciKernelOp, FlagOp, PipeBarrierOp
 from msc.dialects.loop import ForOp

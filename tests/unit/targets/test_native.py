@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from msc.runtime.toolchain import find_toolchain
-from msc.targets.catalogue import shipped
+from msc.targets.catalogue import detected, most_similar, shipped
 from msc.targets.detection import CacheFacts, CpuFacts, cpu_facts, detect_cache_facts, detect_machine
 from msc.targets.machine import Machine
-from msc.targets.native import detected, most_similar
 
 RECORDED = Path(__file__).with_name("cpuinfo")
 MACHINES = tuple(shipped().values())

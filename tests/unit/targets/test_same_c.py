@@ -8,7 +8,7 @@ import pytest
 
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
-from msc.targets import native
+from msc.targets import catalogue
 
 PRODUCT = """func.func @main(%a: tensor<40x72xf32>, %b: tensor<72x48xf32>) -> tensor<40x48xf32> {
   %c = ms.matmul %a, %b
@@ -32,7 +32,7 @@ def test_nothing_is_detected_for_a_name(tmp_path: Path, march: str, monkeypatch:
         raise AssertionError("the machine was asked")
 
     for name in ("detect_cpu", "detect_cache_facts", "detect_cores"):
-        monkeypatch.setattr(native, name, fail)
+        monkeypatch.setattr(catalogue, name, fail)
     assert text(model, march) == here
 
 

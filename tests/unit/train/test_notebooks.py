@@ -13,9 +13,8 @@ import pytest
 import msc
 from msc import Tensor, nn
 from msc.dataset import NumpySlicesDataset
-from msc.driver.reports.benchmark import Measurement
+from msc.driver.reports.benchmark import Measurement, summary
 from msc.driver.reports.kernel_rates import KernelTime
-from msc.runtime.timing import summary
 from msc.train import Model
 from msc.train.callback import History
 

@@ -13,8 +13,7 @@ import msc
 import msc.dataset as ds
 from msc import Tensor, nn
 from msc.train import Callback, Model
-from msc.train.sinking import chunk
-from msc.train.step_loop import StepLoop
+from msc.train.model import StepLoop, chunk
 from tests.unit.train.linear_model import data, model
 
 

@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FunctionType,
     IndexType,
@@ -31,11 +32,12 @@ from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
-from msc.dialects.ms.structure import ConstantOp, GetParameterOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp, YieldOp
 from msc.dialects.open_sizes import module_sizes, size_attributes
 from msc.ir.contracts import Contract
 from msc.ir.donation import RESULT, STATE, updates
 from msc.ir.entry import entries
+from msc.ir.locations import set_location
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type, storage_type
 from msc.lowering.cpu.bufferize.buffer_slices import (
@@ -46,7 +48,6 @@ from msc.lowering.cpu.bufferize.buffer_slices import (
 )
 from msc.lowering.cpu.bufferize.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while, starts
 from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
-from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
 from msc.lowering.cpu.bufferize.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.cpu.failure import refuse
 from msc.poly.valid_extents import Size
@@ -292,3 +293,50 @@ def _unsigned(type_: Attribute) -> dict[str, Attribute]:
     element = tensor_type(type_).element_type
     name = dtype_name(element)
     return {} if storage_type(element) == element or name is None else {MS_DTYPE: StringAttr(name)}
+
+
+# Small constants of the entry function as derived parameters, so that the weights contain all constant data.
+@dataclass
+class ConstantParameters:
+    """Gives every distinct constant a derived parameter: `ms.parameter @constant_0 = { ms.constant; ms.yield }`."""
+
+    module: ModuleOp
+    _known: dict[DenseIntOrFPElementsAttr, str] = field(default_factory=dict[DenseIntOrFPElementsAttr, str])
+
+    def symbol(self, constant: ConstantOp) -> str:
+        """The parameter that holds the value of `constant`, declared if need be."""
+        if constant.value not in self._known:
+            self._known[constant.value] = self._declare(constant)
+        return self._known[constant.value]
+
+    def _declare(self, constant: ConstantOp) -> str:
+        name = _unused_name("constant", self._names())
+        parameter = ParameterOp(name, tensor_type(constant.result), _initialiser(constant))
+        set_location(parameter, constant.location)
+        self._insert(parameter)
+        return name
+
+    def _names(self) -> set[str]:
+        symbols = (op.properties.get("sym_name") for op in self.module.body.block.ops)
+        return {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+
+    def _insert(self, parameter: Operation) -> None:
+        """After the last parameter, or first of all."""
+        block = self.module.body.block
+        last = next((op for op in reversed(list(block.ops)) if isinstance(op, ParameterOp)), None)
+        if last is not None:
+            block.insert_op_after(parameter, last)
+        elif block.first_op is not None:
+            block.insert_op_before(parameter, block.first_op)
+
+
+def _initialiser(constant: ConstantOp) -> Region:
+    value = ConstantOp(value=constant.value)
+    return Region(Block([value, YieldOp(value.result)]))
+
+
+def _unused_name(stem: str, taken: set[str]) -> str:
+    number = 0
+    while (name := f"{stem}_{number}") in taken:
+        number += 1
+    return name

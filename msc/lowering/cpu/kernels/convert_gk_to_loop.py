@@ -7,17 +7,30 @@ from dataclasses import dataclass
 from io import StringIO
 
 from xdsl.context import Context
-from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
-from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
+from msc.analysis.bytes import byte_size
+from msc.analysis.kernel_model import kernel_model, origin, output_positions, statement_operations
 from msc.analysis.properties import KERNEL_FUNCTIONS, KERNELS, SCHEDULED, VECTORS
 from msc.analysis.target import target_of
 from msc.cost.prediction import predict
-from msc.dialects import gk
+from msc.dialects import gk, loop
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.loop.attributes import (
@@ -29,10 +42,12 @@ from msc.dialects.loop.attributes import (
     LOOP_TEMPORARIES,
 )
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
+from msc.dialects.open_sizes import size_attributes, valid_inputs
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.lowering.cpu.kernels.call_function import call_function
+from msc.ir.typed import static_shape, tensor_type
+from msc.lowering.cpu.buffer_types import buffer_type, contiguous
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
@@ -43,6 +58,7 @@ from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.text import to_lines
 from msc.poly.storage import storage
+from msc.poly.valid_extents import upper_bound, whole
 from msc.schedule.schedule_kernels import check_given, is_chosen
 from msc.schedule.strategy import plain
 from msc.support.diagnostics import Diagnostic, MscError
@@ -244,3 +260,65 @@ def shared_name(names: Sequence[str | None]) -> str | None:
     last = {each[-1] for each in parts}
     name = last.pop() if len(last) == 1 else ""
     return name if name and not name[0].isdigit() else None
+
+
+# The functions of library calls (`gk.call`): loops over the rows, with a call for each.
+def call_function(op: gk.CallKernelOp) -> func.FuncOp:
+    """Arguments: inputs, outputs, the scratch memory if no stack holds it, and the sizes that the call decides."""
+    sizes, _ = valid_inputs(op)
+    call, scratch = op.call, _scratch(op)
+    on_stack = scratch is None or byte_size(scratch) <= target_of(op).machine.stack
+    buffers = [buffer_type(tensor_type(value)) for value in (*op.inputs, *op.outputs)]
+    if scratch is not None and not on_stack:
+        buffers.append(scratch)
+    types: list[Attribute] = [*buffers, *(IndexType() for _ in sizes)]
+    block = Block(arg_types=types)
+    for argument, hint in zip(block.args, (*call.inputs, *call.outputs, "scratch"), strict=False):
+        argument.name_hint = valid_hint(hint)
+    _call_rows(op, block, len(buffers), scratch if on_stack else None)
+    block.add_op(func.ReturnOp())
+    named = [*[DictionaryAttr({})] * len(buffers), *map(size_attributes, sizes)]
+    function = func.FuncOp(call.name, (types, []), Region(block), arg_attrs=ArrayAttr(named) if sizes else None)
+    function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(op.outputs), i64)
+    function.attributes[LOOP_TEMPORARIES] = IntegerAttr(len(buffers) - len(op.inputs) - len(op.outputs), i64)
+    function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(origin(op).replace(op.name, f"gk.{call.name}", 1))])
+    if call.in_place:
+        pairs = [DenseArrayBase.from_list(i64, pair) for pair in sorted(call.in_place)]
+        function.attributes[LOOP_IN_PLACE] = ArrayAttr(pairs)
+    return function
+
+
+def _scratch(op: gk.CallKernelOp) -> MemRefType[Attribute] | None:
+    count = op.call.scratch(*op.rows)
+    return contiguous(tensor_type(op.inputs[0]).element_type, (count,)) if count else None
+
+
+def _call_rows(op: gk.CallKernelOp, block: Block, buffers: int, local: MemRefType[Attribute] | None) -> None:
+    """Loops to the end of `block`; `local` is scratch memory on the stack."""
+    given: list[SSAValue] = list(block.args[:buffers])
+    sizes = block.args[buffers:]
+    *ends, length = _extents(op, len(sizes))
+    rows: list[SSAValue] = []
+    for axis, end in enumerate(ends):
+        nest = loop.ForOp(AffineMap(len(sizes), 0, (AffineConstantExpr(0),)), end, sizes, label=f"i{axis}")
+        nest.variable.name_hint = f"i{axis}"
+        block.add_op(nest)
+        block, rows = nest.body.block, [*rows, nest.variable]
+    if local is not None:
+        alloca = memref.AllocaOp.get(local.element_type, shape=list(local.get_shape()))
+        alloca.memref.name_hint = "scratch"
+        block.add_op(alloca)
+        given.append(alloca.memref)
+    size = loop.ApplyOp(length, sizes)
+    block.add_ops([size, loop.CallRowsOp(op.function.data, given, rows, size.result)])
+
+
+def _extents(op: gk.CallKernelOp, sizes: int) -> Sequence[AffineMap]:
+    """How many elements of the inputs are valid along each axis, over the sizes."""
+    _, valid = valid_inputs(op)
+    shape = static_shape(op.inputs[0])
+    bounds = [upper_bound(dim) for dim in (valid[0] if valid else whole(shape))]
+    return [
+        AffineMap(sizes, 0, (AffineConstantExpr(extent) if bound is None else bound,))
+        for extent, bound in zip(shape, bounds, strict=True)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -36,11 +36,19 @@ from msc.ir.entry import entries
 from msc.ir.typed import memref_type, tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.memory.arena import Arena, Demand, Distances, Interval, aligned, lower_bound, plan_arena
+from msc.lowering.cpu.memory.arena import (
+    ALIGNMENT,
+    Arena,
+    Demand,
+    Distances,
+    Interval,
+    aligned,
+    lower_bound,
+    plan_arena,
+)
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
 from msc.lowering.cpu.memory.compact_open_tensors import functions_of
 from msc.lowering.cpu.memory.in_place import SharedPlaces
-from msc.lowering.cpu.memory.memory_report import MemoryPlan, PlannedBuffer
 from msc.support.naming import valid_hint
 
 _PURE_VIEWS = (memref.ReinterpretCastOp, BufferSliceOp, memref.GetGlobalOp, memref.AllocOp)
@@ -269,3 +277,96 @@ def _erase(op: Operation) -> None:
     block = op.parent_block()
     if block is not None:
         block.erase_op(op)
+
+
+# The memory plan in readable form: a table of the buffers, and a picture of the arena over time. Plain Python.
+_PICTURE_ROWS = 16
+_PICTURE_COLUMNS = 64
+_SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@dataclass(frozen=True)
+class PlannedBuffer:
+    """A buffer and its place; `in_place_of` names the buffer whose place it took over."""
+
+    name: str
+    bytes: int
+    offset: int
+    live: Interval
+    in_place_of: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What `plan-memory` decided for an entry function. `steps` says what touches buffers, in order."""
+
+    function: str
+    buffers: tuple[PlannedBuffer, ...]
+    steps: tuple[str, ...]
+    workspace_bytes: int
+    lower_bound: int
+    weights_bytes: int
+    strategy: str
+    alignment: int = ALIGNMENT
+
+    @property
+    def bytes_without_reuse(self) -> int:
+        """What the buffers take side by side."""
+        return sum(aligned(b.bytes, self.alignment) for b in self.buffers)
+
+    def __str__(self) -> str:
+        return "\n".join((*self._summary(), *_table(self._rows()), *self._picture(), *self._legend())) + "\n"
+
+    def _summary(self) -> Iterator[str]:
+        yield f"memory plan of @{self.function}"
+        yield (
+            f"  workspace {self.workspace_bytes} bytes by {self.strategy}; lower bound {self.lower_bound},"
+            f" without reuse {self.bytes_without_reuse}"
+        )
+        yield f"  weights   {self.weights_bytes} bytes"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        header = ("", "buffer", "bytes", "offset", "live", "in place of")
+        rows = [
+            (_symbol(i), b.name, str(b.bytes), str(b.offset), str(b.live), b.in_place_of or "-")
+            for i, b in enumerate(self.buffers)
+        ]
+        return [header, *rows] if rows else []
+
+    def _picture(self) -> Iterator[str]:
+        """One row for each stretch of the arena, its end addresses on the left; one column for each step."""
+        if not self.workspace_bytes or len(self.steps) > _PICTURE_COLUMNS:
+            return
+        height = min(_PICTURE_ROWS, -(-self.workspace_bytes // 64))
+        yield ""
+        for row in reversed(range(height)):
+            low, high = (self.workspace_bytes * r // height for r in (row, row + 1))
+            cells = "".join(self._cell(low, high, step) for step in range(len(self.steps)))
+            yield f"  {low:>12} |{cells}|"
+
+    def _cell(self, low: int, high: int, step: int) -> str:
+        """The buffer with the most bytes of a stretch at a step."""
+        best, most = ".", 0
+        for i, b in enumerate(self.buffers):
+            covered = min(high, b.offset + b.bytes) - max(low, b.offset)
+            if b.live.first <= step <= b.live.last and covered > most:
+                best, most = _symbol(i), covered
+        return best
+
+    def _legend(self) -> Iterator[str]:
+        yield ""
+        yield from (f"  step {i}: {step}" for i, step in enumerate(self.steps))
+
+
+def _symbol(index: int) -> str:
+    return _SYMBOLS[index % len(_SYMBOLS)]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if not rows:
+        return
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    yield ""
+    for row in rows:
+        cells = (c.rjust(w) if i in (2, 3) else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        yield ("  " + "  ".join(cells)).rstrip()

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import msc
 from msc.backends.stage import Stage
-from msc.driver import background_checks
+from msc.driver import compile as compilation
 from msc.driver.artifacts.emission import emit
 from msc.driver.artifacts.forms import Output, choose_output
 from msc.driver.options import CompileOptions, Reporting
@@ -123,7 +123,7 @@ def test_a_failed_compilation_leaves_the_old_output(model: Path, tmp_path: Path)
 
 def have_processors(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many for processes of msc, whatever threads the test runner has, which verify small modules too."""
-    monkeypatch.setattr(background_checks, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(compilation, "WORTH_A_PROCESS", 0)
     monkeypatch.setattr(forked, "_processors", lambda: count)
     monkeypatch.setattr(forked, "_may_fork", lambda: True)
 

@@ -14,13 +14,19 @@ from onnx import TensorProto, helper
 from msc.driver.cli import command
 from msc.driver.options import CompileOptions
 from msc.driver.reports import benchmark
-from msc.driver.reports.benchmark import ORDERS, Measurement, ProfiledCall, above_peaks, measurement_text
-from msc.driver.reports.kernel_calls import kernel_work
+from msc.driver.reports.benchmark import (
+    ORDERS,
+    Measurement,
+    ProfiledCall,
+    above_peaks,
+    kernel_work,
+    measurement_text,
+    summary,
+)
 from msc.driver.reports.kernel_rates import KernelRate, KernelTime, KernelWork, rates
-from msc.driver.reports.run_trace import trace_text
+from msc.driver.verbs.bench import trace_text
 from msc.runtime import machine
 from msc.runtime.machine import Roofline
-from msc.runtime.timing import summary
 
 SLOW = Roofline("a CPU", 2, 1e9, 1e9, 1, ((1 << 20, 1e9),))
 FAST = Roofline("a CPU", 2, 5e9, 5e8, 1, ((1 << 20, 4e9),))

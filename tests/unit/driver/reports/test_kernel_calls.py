@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 from msc.driver.options import CompileOptions
-from msc.driver.reports.kernel_calls import kernel_work, kernels_by_call
+from msc.driver.reports.benchmark import kernel_work, kernels_by_call
 from msc.driver.reports.kernel_rates import KernelWork
 
 LOOP = """

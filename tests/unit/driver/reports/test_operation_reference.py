@@ -9,10 +9,9 @@ from click.testing import CliRunner
 
 from msc.dialects.ms import MS
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.examples import has_example
 from msc.driver.cli import command
 from msc.driver.reports.operation_pages import page, terminal_text
-from msc.driver.reports.operation_reference import operation_names, reference
+from msc.driver.reports.operation_reference import has_example, operation_names, reference
 from msc.support.diagnostics import MscError
 from tools.document_examples import ROOT
 

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from msc.driver.cli import VERBS, command
-from msc.driver.passes.mlir_options import translated
-from msc.driver.reports.found_names import meanings
 from msc.driver.verbs import verb
+from msc.driver.verbs.explain import meanings
+from msc.driver.verbs.opt import translated
 from msc.support.diagnostics import MscError, did_you_mean
 from msc.targets import catalogue
 

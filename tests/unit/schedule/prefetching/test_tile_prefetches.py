@@ -13,7 +13,7 @@ from msc.poly.scalar import Constant
 from msc.poly.schedule_tree.moves import without_prefetches
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
-from msc.schedule.prefetching.epilogue_prefetches import with_epilogue_prefetches
+from msc.schedule.prefetching.prefetches import with_epilogue_prefetches
 from msc.schedule.prefetching.tile_prefetches import with_tile_prefetches
 from msc.schedule.schedule_kernels import illegal
 from msc.schedule.tuning.neighbours import Neighbourhood

@@ -10,8 +10,7 @@ from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Read, apply
 from msc.poly.schedule_tree.nodes import Axis
 from msc.poly.schedule_tree.nodes import loops as loops_of
-from msc.schedule.strategy import decide
-from msc.schedule.tiles.tile_order import tile_orders
+from msc.schedule.strategy import decide, tile_orders
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4")
