@@ -24,7 +24,6 @@ _FAMILIES = (
     "control",
     "convolution",
     "fused",
-    "indexing",
     "linear",
     "machine_learning",
     "microsoft",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -14,6 +14,7 @@ from msc.analysis.properties import KERNEL_FUNCTIONS
 from msc.dialects import davinci, gk
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.gk.attributes import GK_FUNCTION
+from msc.dialects.loop.attributes import LOOP_SCHEDULE
 from msc.ir.contracts import Contract
 
 
@@ -38,6 +39,8 @@ class BindDavinciKernels(ModulePass):
                 own = _free_for(written[name], function, functions, bound)
                 bound.setdefault(own, written[name])
                 kernel.attributes[GK_FUNCTION] = SymbolRefAttr(own)
+                if kernel.schedule is not None:
+                    functions[own].attributes[LOOP_SCHEDULE] = ArrayAttr(map(StringAttr, kernel.schedule.lines))
         for function, kernel in bound.items():
             copy = kernel.clone()
             copy.sym_name = StringAttr(f"{function}_core")
