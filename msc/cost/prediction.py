@@ -415,7 +415,10 @@ class _Walk:
         body = self.block(loops[-1].body, left)
         axes = [self.tree.axis(loop.axis) for loop in loops]
         trips = [left.get(axis.name, axis.extent) for axis in axes]
-        parts = [LINE if axis.name in self.steps and trip > LINE else 1 for axis, trip in zip(axes, trips, strict=True)]
+        parts = [
+            _TOGETHER if axis.name in self.steps and trip > _TOGETHER else 1
+            for axis, trip in zip(axes, trips, strict=True)
+        ]
         for axis, part in zip(axes, parts, strict=True):
             body = (CountedLoop(axis.dims, part, body),) if part > 1 else body
         for axis, trip, part in reversed(list(zip(axes, trips, parts, strict=True))):
@@ -423,5 +426,5 @@ class _Walk:
         return body
 
 
-LINE = 64
-"""Terms that a unit reads of a row at a time."""
+_TOGETHER = 64
+"""Terms of a row whose traffic is counted at once, whatever the machine."""

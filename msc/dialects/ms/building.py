@@ -142,10 +142,11 @@ class OperationBuilder(ABC, Generic[ValueT]):
 
     def _constant(self, value: ValueT, array: Array) -> SSAValue:
         """In the text if it is small or a range; of equal small ones there is one."""
-        if self.has_open_sizes and array.ndim and array.size and (array == array.flat[0]).all():
+        is_open = self.has_open_sizes and not _may_be_sizes(array)
+        if is_open and array.ndim and array.size and (array == array.flat[0]).all():
             element = self._constant(value, array.reshape(-1)[0].reshape(()))
             return self.insert_constant(BroadcastToOp(element, shape=list(array.shape), result_types=None)).result
-        if array.nbytes > INLINE_BYTES or (self.has_open_sizes and progression_of(array)):
+        if array.nbytes > INLINE_BYTES or (is_open and progression_of(array)):
             progression = progression_of(array)
             return self.place_large(value, array) if progression is None else self._range(array, *progression)
         key = dtype_text(array.dtype), array.shape, array.tobytes()
@@ -164,6 +165,17 @@ class OperationBuilder(ABC, Generic[ValueT]):
                 constant = self.insert_constant(constant_of(scalar_array(number, dtype)))
                 value = self.insert_constant(operation(value, constant.result)).results[0]
         return value
+
+
+def _may_be_sizes(array: Array) -> bool:
+    """Whether an array may be the sizes of a tensor: a constant, even where they happen to be a range or all the same.
+
+    Ranges and repeated numbers of other lengths mostly begin with zero, or are no integers.
+    """
+    return array.ndim == 1 and array.dtype.kind in "iu" and 0 < array.size <= _MOST_DIMENSIONS and array[0] != 0
+
+
+_MOST_DIMENSIONS = 8
 
 
 class GraphBuilder(OperationBuilder[ValueT]):

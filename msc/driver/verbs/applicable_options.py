@@ -53,6 +53,7 @@ def acts(backend: Backend) -> Mapping[str, Acts]:
         "--flush-subnormals": Acts(making=(C,)),
         "--check-indices": Acts(making=("opt",)),
         "--mesh": Acts(making=("opt",)),
+        "--precision": Acts(making=("opt",)),
         "--from": Acts(_ir),
         "--no-cache": Acts(_every),
         "--name": Acts(making=(C,)),

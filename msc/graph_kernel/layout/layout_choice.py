@@ -16,15 +16,11 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
-from msc.analysis.properties import KERNELS, UNSCHEDULED
-from msc.analysis.target import target_of
 from msc.cost.access import pieces
-from msc.cost.register_tiles import many_channels
 from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
@@ -42,50 +38,9 @@ from msc.graph_kernel.layout.block_layouts import (
 )
 from msc.graph_kernel.layout.image_forms import Form, computes_on_images, images_of, lies_in_words, pads_only
 from msc.graph_kernel.layout.pack_operands import PackOperands
-from msc.graph_kernel.layout.transposed_inputs import transposed_input
-from msc.ir.contracts import Contract
+from msc.graph_kernel.layout.read_transposed import ReadTransposed
 from msc.ir.typed import static_shape, tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
-
-# Pass `read-transposed`.
-IMAGE, WEIGHT = 0, 1
-
-
-@dataclass(frozen=True)
-class ReadTransposed(ModulePass):
-    """Let convolutions of transposed tensors read what is transposed.
-
-    Takes: kernels. Gives: convolutions to many channels, as the gradients of weights are, whose image
-    and weight no kernel transposes before: views at the kernel's border do (`msc.analysis.layout_views`). A weight
-    whose output channels do not lie last is stored so by a kernel, so that vectors run along them. Keeps: the meaning,
-    bit by bit.
-    """
-
-    name = "read-transposed"
-    contract = Contract(
-        requires=(KERNELS, UNSCHEDULED),
-        runs_after={"assign-layouts": "gradients transpose the tensors that it stores channels last"},
-    )
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        many = many_channels(target_of(op).machine)
-        for kernel in kernels_in(op):
-            for inner in list(kernel.body.block.ops):
-                if isinstance(inner, ConvolutionOp):
-                    _read(kernel, inner, many)
-
-
-def _read(kernel: KernelOp, convolution: ConvolutionOp, many: int) -> None:
-    weight = transposed_input(kernel, convolution.operands[WEIGHT])
-    if weight is None or convolution.result_shape()[1] < many:
-        return
-    image = transposed_input(kernel, convolution.operands[IMAGE])
-    if not weight.is_last(0):
-        weight = weight.stored_last(0, kernel)
-    for found in (weight, image):
-        if found is not None:
-            found.read()
-
 
 BEHIND = ReadTransposed(), PackOperands(compare=False)
 """What decides how kernels read their operands once images have their layouts."""

@@ -80,6 +80,7 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("", "7x16xi32 7x2xf32 7x2xi32 2x2x4x16xi32 2x2x16xf32 2x2x16xui8"),
         ("{bits = 8}", "1x24xi32 1x3xf32 1x3xi32 1x3x8x64xi32 1x3x64xf16"),
         ("{bits = 2}", "5x24xi32 5x3xf32 5x3xi32 3x3x2x5xi32 3x3x5xf32 3x3x5xf32"),
+        ("", "0x8xi32 0x1xf32 0x1xi32 1x1x4x16xi32 1x1x16xf32"),
     ),
     "softmax log_softmax": (
         ("", "1xT"),

@@ -18,8 +18,8 @@ from msc.graph.simplify.fold_batch_norm import FoldBatchNorm
 from msc.graph.simplify.sink_views import SinkViews
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph.weights.outline_constants import OutlineConstants
-from msc.graph_kernel.fit_memory import OrderKernels
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
+from msc.graph_kernel.order_kernels import OrderKernels
 from msc.graph_kernel.rematerialize import Rematerialize
 from tests.unit.graph_kernel.graphs import main_of, random_inputs, random_weights, read, results, run
 
