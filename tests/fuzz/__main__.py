@@ -9,7 +9,6 @@ file, and the run goes on; it fails at the end. A file given as INPUT is run alo
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -26,9 +25,11 @@ import click
 import numpy as np
 
 from tests.fuzz.target import Target
+from tests.memory_limit import memory_limit
 from tests.time_limit import OutOfTime, time_limit
 
 MEMORY_BYTES = 3 << 30
+"""Beyond what msc and its libraries have when they are loaded."""
 SECONDS = 20
 _BACKSTOP_SECONDS = 300
 """Wall time after which libFuzzer ends a run that no signal reaches, inside a library."""
@@ -129,7 +130,9 @@ def main(name: str, file: Path | None, minutes: float, seconds: float | None, se
 
         sys.exit(0 if fuzz(name, 60 * minutes, seed, out) else 1)
     if file is not None:
-        click.echo(answer(load(name), file.read_bytes()))
+        target = load(name)
+        with memory_limit(MEMORY_BYTES):
+            click.echo(answer(target, file.read_bytes()))
         return
     try:
         atheris: Any = import_module("atheris")
@@ -141,7 +144,6 @@ def main(name: str, file: Path | None, minutes: float, seconds: float | None, se
         for number, data in enumerate(target.seeds()):
             (corpus / f"{number:05}").write_bytes(data)
     out.mkdir(parents=True, exist_ok=True)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     session = Session(target, corpus, out, minutes)
     limits = [f"-timeout={_BACKSTOP_SECONDS}", f"-report_slow_units={_BACKSTOP_SECONDS}", "-rss_limit_mb=0"]
     arguments = [sys.argv[0], f"-seed={seed}", *limits, "-max_len=32768"]
@@ -150,7 +152,8 @@ def main(name: str, file: Path | None, minutes: float, seconds: float | None, se
         session.one_input,
         custom_mutator=_mutator(target, atheris),
     )
-    atheris.Fuzz()
+    with memory_limit(MEMORY_BYTES):
+        atheris.Fuzz()
 
 
 if __name__ == "__main__":

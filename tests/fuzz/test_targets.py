@@ -1,11 +1,15 @@
 """A small fixed part of fuzzing, without Atheris: the targets' own damage gives results or diagnostics."""
 
+import resource
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from tests.fuzz.__main__ import answer, load
+from msc import Tensor, int64, ops
+from msc.support.diagnostics import MscError
+from tests.fuzz.__main__ import MEMORY_BYTES, answer, load
+from tests.memory_limit import memory_limit
 from tests.unit.importers.models import classifier
 
 
@@ -28,11 +32,13 @@ def flipped(data: bytes, random: np.random.Generator) -> bytes:
 )
 def test_damage_is_answered(name: str, times: int, least: int) -> None:
     target, random = load(name), np.random.default_rng(0)
-    answers = {
-        answer(target, target.damaged(data, random, lambda old: flipped(old, random)))
-        for data in corpus(name)
-        for _ in range(times)
-    }
+    seeds = tuple(corpus(name))
+    with memory_limit(MEMORY_BYTES):
+        answers = {
+            answer(target, target.damaged(data, random, lambda old: flipped(old, random)))
+            for data in seeds
+            for _ in range(times)
+        }
     assert len(answers) >= least
 
 
@@ -42,3 +48,10 @@ def test_edited_stages_run_inside_their_buffers(name: str) -> None:
     data = next(iter(target.seeds()))
     answers = [answer(target, target.damaged(data, random, bytes)) for _ in range(12)]
     assert all(text.startswith("MSC") or "run" in text for text in answers)
+
+
+def test_what_asks_for_more_memory_than_the_limit_is_refused() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with memory_limit(1 << 30), pytest.raises(MscError, match="MSC0020"):
+        ops.sequence_mask(Tensor([1 << 31], int64))
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
