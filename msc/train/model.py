@@ -27,6 +27,7 @@ from msc.frontend.jit import Jitted
 from msc.frontend.modes import in_graph_mode
 from msc.frontend.parallel import get_auto_parallel_context, is_distributed, is_partitioned
 from msc.frontend.process_group import broadcast_from_first, exchanged_by_all, get_group_size
+from msc.frontend.reader.libraries import read_as_users
 from msc.frontend.settings import unused
 from msc.frontend.sharing import gather
 from msc.frontend.tensor import Tensor
@@ -518,9 +519,9 @@ def chunk(steps: int, size: int) -> int:
     return most if most >= _FEWEST else 1
 
 
-# The loop of a sink's steps. It is read as a user's code is, so that `while` becomes a loop of the graph.
+@read_as_users
 class StepLoop(Cell):
-    """The steps of stacked batches [steps, batch, ...]: the loss of the last one."""
+    """The steps of stacked batches [steps, batch, ...], a loop of the graph: the loss of the last one."""
 
     def __init__(self, step: Cell) -> None:
         super().__init__(auto_prefix=False)

@@ -19,7 +19,7 @@ from msc.frontend.reader.frames import EXPRESSIONS, STATEMENTS, Frame, reads
 from msc.frontend.reader.functions import body_of, bound_arguments, read_function
 from msc.frontend.reader.guards import MISSING, in_class
 from msc.frontend.reader.journal import CONTAINERS, Content
-from msc.frontend.reader.libraries import is_library_file
+from msc.frontend.reader.libraries import is_library_code
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.sequences import drawn
 from msc.frontend.reader.signals import Recursion, Refusal
@@ -46,7 +46,7 @@ _NOT_READ = (
 
 def readable(code: types.CodeType) -> CodeSource | None:
     """The source of a function that is read; None for one that is run as it is."""
-    source = None if is_library_file(code.co_filename) else source_of(code)
+    source = None if is_library_code(code) else source_of(code)
     return source if source is not None and _is_readable(source.node) else None
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from msc.frontend.dtypes import DType
 from msc.frontend.reader.guards import MISSING, in_class
 from msc.frontend.reader.kinds import BUFFERS, MAPPINGS, SCALARS, SEQUENCES, SETS
-from msc.frontend.reader.libraries import is_library_file, is_own_file
+from msc.frontend.reader.libraries import is_library_class, is_library_code, is_own_file
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.source import source_of
 from msc.frontend.tensor import Tensor
@@ -72,7 +72,7 @@ _NOTHING = object()
 
 def is_user_function(function: Any) -> bool:
     """Whether a function was written by the user."""
-    return isinstance(function, types.FunctionType) and not is_library_file(function.__code__.co_filename)
+    return isinstance(function, types.FunctionType) and not is_library_code(function.__code__)
 
 
 def is_user_class(kind: type) -> bool:
@@ -82,13 +82,7 @@ def is_user_class(kind: type) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _is_library_class(kind: type) -> bool:
-    if not kind.__flags__ & _HEAP_TYPE:
-        return True
-    module = sys.modules.get(kind.__module__)
-    if module is None or kind.__module__ in ("__main__", "__mp_main__"):
-        return False
-    file = getattr(module, "__file__", None)
-    return file is None or is_library_file(file)
+    return not kind.__flags__ & _HEAP_TYPE or is_library_class(kind)
 
 
 def runs_nothing(kind: type) -> bool:
