@@ -110,9 +110,9 @@ def test_an_error_comes_and_threads_end(place: str, started: list[threading.Thre
 
 
 SLOW = """
-import sys, time, numpy as np, msc.dataset as ds
+import os, sys, time, numpy as np, msc.dataset as ds
 def slow(x):
-    print("row", flush=True)
+    os.write(1, b"row\\n")  # At once: what threads print may be mixed.
     time.sleep(100)
     return x
 data = ds.NumpySlicesDataset({"x": np.arange(100)}).map(slow, "x", num_parallel_workers=int(sys.argv[1])).batch(2)
