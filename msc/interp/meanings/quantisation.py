@@ -41,7 +41,7 @@ def _packed_matmul(op: MsOp, x: Array, codes: Array, scale: Array, zero: Array |
 
 def rounded_by_blocks(x: Array, blocks: int) -> Array:
     """Each block of a row on 255 numbers, the greatest magnitude at an end."""
-    apart = x.reshape(len(x), blocks, -1)
+    apart = x.reshape(len(x), blocks, x.shape[1] // blocks)
     scale: Array = np.maximum(np.abs(apart).max(2, keepdims=True) / np.float32(127), np.finfo(np.float32).tiny)
     whole: Array = np.clip(np.round(apart / scale), -128, 127)
     return (whole * scale).reshape(x.shape)
@@ -55,7 +55,7 @@ def _packed_dot(
     bits, m = op.int_("bits"), len(x)
     apart = np.ascontiguousarray(codes).view(np.uint8).reshape(panels, blocks, words, width, 4)
     weight = from_panels(apart.transpose(0, 1, 2, 4, 3).reshape(panels, blocks, 4 * words, width), bits)
-    rows = np.ascontiguousarray(x).view(np.int8).reshape(m, blocks, -1).astype(np.int32)
+    rows = np.ascontiguousarray(x).view(np.int8).reshape(m, blocks, 4 * x.shape[1] // blocks).astype(np.int32)
     sums = np.einsum("mbk,nbk->mnb", rows, weight.reshape(len(weight), blocks, -1).astype(np.int32))
     if zero is None:
         sums = (sums - np.int32(1 << (bits - 1)) * x_sum[:, None]).astype(np.float32)
