@@ -447,9 +447,6 @@ def __getattr__(name: str) -> Any:
 
 
 # Many steps in one compiled call: a loop over stacked batches, whose parameters and states stay in the graph.
-# Values of user programs are of any type.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-
 
 Converter: TypeAlias = Callable[[Row], tuple[Tensor, ...]]
 """From a batch to the tensors that a step takes."""

@@ -96,21 +96,19 @@ def _lift(found: Sequence[Differing], at: Sequence[Sequence[int]], highest: Sequ
         same = [d.get((user, number), constant) for d in found]
         top, values = numbers_of(constant), [numbers_of(other) for other in same]
         known = [value for value in values if value is not None]
-        numbers = linear(top, known, at, highest) if top is not None and len(known) == len(values) else None
+        are_whole = len(known) == len(values)
+        numbers = linear(top, known, at, highest) if top is not None and are_whole else None
         if numbers is None:
-            factors = product(top, known, at, highest) if top is not None and len(known) == len(values) else None
+            operation, factors = MulOp, product(top, known, at, highest) if top is not None and are_whole else None
             if factors is None and top is not None:
                 factors = _count_of_sum(user, number, [top, *known], [highest, *at], valid)
-            divided = None
             if factors is None:
-                divided = quotient(dense_array(constant.value), [dense_array(c.value) for c in same], at, highest)
-            if divided is not None:
-                user.operands[number] = _divided(constant, *divided, highest, user)
-                continue
+                operation = DivOp
+                factors = quotient(dense_array(constant.value), [dense_array(c.value) for c in same], at, highest)
             if factors is None:
                 reason = "it computes with a number that is no linear function of the sizes, no product and no quotient"
                 raise differs(user, reason)
-            user.operands[number] = _multiplied(constant, *factors, highest, user)
+            user.operands[number] = _of_factors(operation, constant, *factors, highest, user)
         elif isinstance(user, BasicOp) and numbers.is_one_number:
             user.operands[number] = _inserted(of_sizes(constant, numbers.expression(), len(highest)), user)
         else:
@@ -145,29 +143,21 @@ def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], use
     return total
 
 
-def _multiplied(
-    constant: ConstantOp, factor: int, used: Sequence[AffineExpr], highest: Sequence[int], user: Operation
+def _of_factors(
+    operation: type[MulOp | DivOp],
+    constant: ConstantOp,
+    number: float,
+    used: Sequence[AffineExpr],
+    highest: Sequence[int],
+    user: Operation,
 ) -> SSAValue:
-    """A number times expressions over the sizes, as large as the constant."""
-    array = dense_array(constant.value)
-    total: SSAValue = _inserted(constant_of(np.full(array.shape, factor, array.dtype)), user)
-    for expression in used:
-        plain = constant_of(np.array(expression.eval(highest, ()), array.dtype))
-        size = _inserted(of_sizes(plain, expression, len(highest)), user)
-        total = _inserted(MulOp(total, size, result_types=None), user)
-    return total
-
-
-def _divided(
-    constant: ConstantOp, number: float, used: Sequence[AffineExpr], highest: Sequence[int], user: Operation
-) -> SSAValue:
-    """A number divided by expressions over the sizes, as large as the constant."""
+    """A number times expressions over the sizes, or divided by them, as large as the constant."""
     array = dense_array(constant.value)
     total: SSAValue = _inserted(constant_of(np.full(array.shape, number, array.dtype)), user)
     for expression in used:
         plain = constant_of(np.array(expression.eval(highest, ()), array.dtype))
         size = _inserted(of_sizes(plain, expression, len(highest)), user)
-        total = _inserted(DivOp(total, size, result_types=None), user)
+        total = _inserted(operation(total, size, result_types=None), user)
     return total
 
 

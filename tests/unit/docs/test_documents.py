@@ -91,6 +91,16 @@ def test_the_route_names_functions_that_exist() -> None:
             assert re.search(rf"^ *(def|class) {part}\b", path.read_text("utf-8"), re.MULTILINE), f"{place}:{name}"
 
 
+def test_files_that_pages_name_exist() -> None:
+    """In a page, `folder/file.py` is one of the project's, from any folder on, or of the files that the page writes."""
+    folders = (ROOT / name for name in ("msc", "tests", "benchmarks", "examples", "samples", "tools"))
+    there = [path.as_posix() for folder in folders for path in folder.rglob("*.py")]
+    for path in DOCUMENTS:
+        page = path.read_text("utf-8")
+        for file in re.findall(r"`((?:[a-z_]\w*/)+\w+\.py)\b", page):
+            assert any(f"/{name}".endswith(f"/{file}") for name in there) or f"> {file}" in page, f"{path.name}: {file}"
+
+
 def test_pages_that_messages_name_exist() -> None:
     sources = (path.read_text("utf-8") for path in (ROOT / "msc").rglob("*.py"))
     named = {page for text in sources for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
